@@ -7,6 +7,8 @@ import (
 	"math"
 	"net"
 	"os"
+	"runtime/debug"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -132,9 +134,11 @@ func (g growth) report(b *testing.B, before growth) {
 // BenchmarkGrowth has n, 2n and 4n workers, each with a session of its own, join a job at
 // once: in "joins" alone; in "rosters", each also follows the roster, from before the
 // first join until it has seen all workers; in "waits", each waits for all others, and in
-// "failfast" with Options.FailFast. The joins count until the last worker knows of all
-// that it waits for. A row has the requests, events, bytes and time, each with its
-// exponent in n. ZKBENCH_WORKERS is n, 50 by default.
+// "failfast" with Options.FailFast. In "floor", each client has a recursive watch on a
+// folder and creates one znode in it, without workers: the least that a roster can cost
+// whose watch reports each join. The time ends when the last worker knows of all that it
+// waits for. A row has the requests, events, bytes and time, each with its exponent in n.
+// ZKBENCH_WORKERS is n, 50 by default.
 func BenchmarkGrowth(b *testing.B) {
 	n := 50
 	if text := os.Getenv("ZKBENCH_WORKERS"); text != "" {
@@ -147,6 +151,7 @@ func BenchmarkGrowth(b *testing.B) {
 		opts   *workerctl.Options
 		follow func(*crowd, context.Context, *workerctl.Job) error
 	}{
+		{"floor", nil, (*crowd).followEvents},
 		{"joins", nil, nil},
 		{"rosters", nil, (*crowd).followRoster},
 		{"waits", nil, (*crowd).waitAll},
@@ -160,6 +165,7 @@ func BenchmarkGrowth(b *testing.B) {
 					for b.Loop() {
 						b.StopTimer()
 						c := newCrowd(b, n, shape.opts)
+						c.bare = shape.name == "floor"
 						b.StartTimer()
 						g = c.join(b, shape.follow)
 						b.StopTimer()
@@ -181,9 +187,13 @@ type crowd struct {
 	clients []*session.Client
 	jobs    []*workerctl.Job
 	ready   sync.WaitGroup
+	bare    bool // there are no workers, but znodes
 }
 
 func newCrowd(b *testing.B, n int, opts *workerctl.Options) *crowd {
+	// All workers are in one process, whose heap is that of n processes.
+	percent := debug.SetGCPercent(400)
+	b.Cleanup(func() { debug.SetGCPercent(percent) })
 	c := &crowd{traffic: &traffic{}, n: n}
 	addr := world.BenchServer(b)
 	for i := range n {
@@ -227,13 +237,55 @@ func (c *crowd) join(b *testing.B, follow func(*crowd, context.Context, *workerc
 	for i, j := range c.jobs {
 		// Waited for below; ends with ctx.
 		all.Go(func() {
-			if _, err := j.Join(ctx, nth(i)); err != nil {
+			if err := c.joinOne(ctx, j, i); err != nil {
 				b.Error(err)
 			}
 		})
 	}
 	all.Wait()
 	return growth{n: c.n, requests: c.requests.Load(), events: c.events.Load(), bytes: c.bytes.Load(), took: time.Since(began)}
+}
+
+// joinOne has the i-th worker join, or creates its znode.
+func (c *crowd) joinOne(ctx context.Context, j *workerctl.Job, i int) error {
+	if !c.bare {
+		_, err := j.Join(ctx, nth(i))
+		return err
+	}
+	return c.clients[i].Retry(ctx, func(s *session.Session) error {
+		_, err := s.Create(ctx, fmt.Sprintf("%s/%d-1-0123456789abcdef", j.Path(), i), make([]byte, 200), session.Persistent, nil)
+		return err
+	})
+}
+
+// followEvents counts the events of the folder in which the znodes are created.
+func (c *crowd) followEvents(ctx context.Context, j *workerctl.Job) error {
+	s, err := c.client(j).Session(ctx)
+	if err != nil {
+		return err
+	}
+	var seen atomic.Int64
+	all := make(chan struct{})
+	sub, err := s.Subscribe(ctx, j.Path(), true, func(session.Event) {
+		if seen.Add(1) == int64(c.n) {
+			close(all)
+		}
+	})
+	c.ready.Done()
+	if err != nil {
+		return err
+	}
+	defer sub.Stop()
+	select {
+	case <-all:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (c *crowd) client(j *workerctl.Job) *session.Client {
+	return c.clients[slices.Index(c.jobs, j)]
 }
 
 // followRoster follows the roster of j until all workers have joined.

@@ -11,8 +11,8 @@ import (
 // Roster is a local view of a job's workers, which [Roster.Run] keeps up to date by a
 // watch: each worker's join, return, update, leave and death is reported by one event, and
 // the member's record is read then. Changes that come together are read together: a
-// roster reads at most once per round trip, and in a job of n workers at most once per
-// n times 0.25 ms, but at least once per second. A single change is read at once.
+// roster reads at most once per round trip, and in a job of n workers with a pause of n
+// milliseconds, at most a second. A single change is read at once.
 //
 // At the beginning a roster takes a watch, two lists of names and two small reads, and one
 // request for up to 128 workers. While ZooKeeper is away the roster shows its last state;

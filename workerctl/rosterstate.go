@@ -232,6 +232,6 @@ func (st *rosterState) pause() time.Duration {
 }
 
 const (
-	pausePerWorker = 250 * time.Microsecond
+	pausePerWorker = time.Millisecond
 	maxRoundPause  = time.Second
 )
