@@ -28,17 +28,23 @@ type Member struct {
 	Joined, Changed time.Time
 
 	// created is the zxid at which the member's znode was created: created
-	// differs if the id was removed from the job and assigned again. edition is
-	// the record's.
-	created, edition int64
+	// differs if the id was removed from the job and assigned again. modified is the
+	// zxid of the last change, edition the record's, and live the name of the live znode.
+	created, modified, edition int64
+	live                       string
 }
 
 func newMember(m member, stat session.Stat, alive bool) Member {
 	return Member{
 		ID: m.ID, Identity: identityOf(m), State: State(m.State(alive)), Incarnation: m.Incarnation, Failure: m.Failure,
-		created: stat.Czxid, edition: m.Edition,
+		created: stat.Czxid, modified: stat.Mzxid, edition: m.Edition, live: m.Live(),
 		Joined: time.UnixMilli(stat.Ctime), Changed: time.UnixMilli(stat.Mtime),
 	}
+}
+
+// isOf reports whether m shows the data that came with stat.
+func (m Member) isOf(stat session.Stat) bool {
+	return m.created == stat.Czxid && m.modified == stat.Mzxid && m.Changed.Equal(time.UnixMilli(stat.Mtime))
 }
 
 // Members lists all workers that ever joined, in the order of their ids:

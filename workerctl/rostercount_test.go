@@ -2,7 +2,9 @@ package workerctl_test
 
 import (
 	"context"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -74,23 +76,87 @@ func TestRequestsOfARoster(t *testing.T) {
 		c.cost("leave", 1, one, func() { w.leave(crew[1]) })
 		c.cost("death", 1, one, func() { require.NoError(w, w.Server.ExpireSession(crew[0].Session().ID())) })
 		c.cost("return", 1, one, func() { w.join(j, nth(0)) })
-		// The first joins are read at once, and the others after a pause, up to 128 in a
-		// request.
+		// The first join is read at once, and the others after a pause, together.
 		w.Server.ResetStats()
 		c.members.Store(0)
-		for i := range 200 {
+		for i := range 3 {
 			w.join(j, nth(301+i))
 		}
 		w.Pass(2 * time.Second)
-		require.EqualValues(w, 200, c.members.Load())
-		require.LessOrEqual(w, w.Server.Stats().BySession[c.id]["getData"]+w.Server.Stats().BySession[c.id]["multiRead"], 4)
+		require.EqualValues(w, 3, c.members.Load())
+		require.LessOrEqual(w, w.Server.Stats().BySession[c.id]["getData"]+w.Server.Stats().BySession[c.id]["multiRead"], 2)
 		c.cost("a larger job", 0, map[string]int{"getChildren2": 1, "exists": 1, "getData": 1}, func() { require.NoError(w, j.Scale(w.Ctx, 1001)) })
-		require.Len(w, r.Joined(), 501)
+		require.Len(w, r.Joined(), 304)
 		cancel()
 		require.NoError(w, <-ran)
 		w.Settle()
 		for path := range w.Server.Watches() {
 			require.NotContains(w, w.Server.Watches()[path], c.id, path)
+		}
+	})
+}
+
+// While very many workers join, a roster stops its watch and lists; Stale and Changes keep
+// their promises, and in the end the watch is back.
+func TestRosterInAFlood(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		const n = 600
+		c := w.Client()
+		j := w.submit(c, n)
+		crew := []*workerctl.Worker{w.join(j, nth(0)), w.join(w.attach(w.Client()), nth(1)), w.join(j, nth(2))}
+		reader := w.Client()
+		r := w.attach(reader).Roster()
+		ctx, cancel := context.WithCancel(w.Ctx)
+		var all sync.WaitGroup
+		// Waited for below; ends with ctx.
+		all.Go(func() { _ = r.Run(ctx) })
+		require.NoError(w, r.WaitSynced(w.Ctx))
+		book := told{}
+		// Waited for below; ends with ctx.
+		all.Go(func() {
+			for c, err := range r.Changes(ctx) {
+				if err == nil {
+					err = book.note(c)
+				}
+				if err != nil && ctx.Err() == nil {
+					w.Error(err)
+				}
+			}
+		})
+		live := path + "/" + w.Children(path)[0] + "/live"
+		watched := func() bool { return slices.Contains(w.Server.Watches()[live], w.ID(reader)) }
+		require.True(w, watched())
+		limit := session.DefaultTimeout / 3
+		polled := 0
+		for i := 3; i < n; i++ {
+			w.join(j, nth(i))
+			w.Pass(20 * time.Millisecond)
+			require.Less(w, r.Stale(), limit)
+			if !watched() {
+				polled++
+			}
+			switch i {
+			case 200:
+				require.NoError(w, crew[0].Update(w.Ctx, map[string]string{"a": "b"}))
+				require.NoError(w, w.Server.ExpireSession(crew[1].Session().ID()))
+				w.leave(crew[2])
+			case 400:
+				list := r.Joined()
+				require.Equal(w, map[string]string{"a": "b"}, list[0].Identity.KV)
+				require.Equal(w, []string{"dead", "left"}, []string{string(list[1].State), string(list[2].State)})
+			}
+		}
+		require.Greater(w, polled, n/2)
+		w.Pass(10 * time.Second)
+		require.True(w, watched())
+		truth, err := j.Members(w.Ctx)
+		require.NoError(w, err)
+		require.Equal(w, truth, r.Joined())
+		cancel()
+		all.Wait()
+		require.Len(w, book, n)
+		for _, m := range truth {
+			require.Equal(w, m.State, book[m.ID].State)
 		}
 	})
 }

@@ -22,6 +22,7 @@ type rosterModel struct {
 	members map[int]stored
 	live    map[string]bool
 	next    int
+	muted   bool             // there is no watch
 	history map[int][]string // what each worker was, in order
 	at      map[int]int      // the place in history that was shown last
 
@@ -66,6 +67,9 @@ func (m *rosterModel) write(id int) {
 }
 
 func (m *rosterModel) tell(kind session.EventType, name string) {
+	if m.muted {
+		return
+	}
 	m.events = append(m.events, modelEvent{m.zxid, false, session.Event{Type: kind, Path: "/r/j/x/live/" + name}})
 }
 
@@ -111,6 +115,9 @@ func (m *rosterModel) change(id int, how string) {
 		delete(m.live, record.Live())
 		m.tell(session.EventDeleted, record.Live())
 	}
+	if how != "die" {
+		one.stat.Mzxid = m.zxid
+	}
 	one.record = &record
 	m.members[id] = one
 	m.write(id)
@@ -129,11 +136,21 @@ func (m *rosterModel) shrink() {
 	m.write(m.next)
 }
 
-// ask sends a round.
-func (m *rosterModel) ask() bool {
+// ask sends a round. While the roster polls, it is the next list, or again is the end of
+// polling.
+func (m *rosterModel) ask(again bool) bool {
 	if m.st.flying > 0 || m.st.idle() {
 		return false
 	}
+	switch {
+	case m.st.pending() || !again:
+	case m.zxid%2 == 0:
+		m.st.readAll()
+	default:
+		m.muted = false
+		m.st.beginLoad(false)
+	}
+	m.st.wantLive = m.st.wantLive || !m.st.pending()
 	send := func(kind readKind, id int) {
 		m.st.flying++
 		m.asked = append(m.asked, modelRead{kind: kind, id: id})
@@ -245,14 +262,28 @@ func (m *rosterModel) show(id int, now string) error {
 
 // reconnect loses the connection, and what is on it; the next connection begins.
 func (m *rosterModel) reconnect() {
-	m.events, m.asked, m.replies = nil, nil, nil
+	m.events, m.asked, m.replies, m.muted = nil, nil, nil, false
 	m.st.beginLoad(false)
+}
+
+// poll stops the watch, and the events on the way.
+func (m *rosterModel) poll() {
+	if m.st.flying > 0 || m.st.loading || m.muted {
+		return
+	}
+	m.muted = true
+	m.events = slices.DeleteFunc(m.events, func(ev modelEvent) bool { return !ev.size })
+	m.st.beginPolling()
 }
 
 // finish lets all that is in progress come to its end, and compares.
 func (m *rosterModel) finish() error {
 	for more := true; more; {
-		more = m.ask() || m.compute() || m.hearEvent()
+		if m.st.polling && m.st.flying == 0 && !m.st.pending() {
+			m.muted = false
+			m.st.beginLoad(false)
+		}
+		more = m.ask(false) || m.compute() || m.hearEvent()
 		heard, err := m.hearReply()
 		if err != nil {
 			return err
@@ -275,7 +306,7 @@ func (m *rosterModel) finish() error {
 func (m *rosterModel) random(r *rand.Rand) error {
 	m.st.beginLoad(false)
 	for range r.IntN(150) {
-		switch r.IntN(16) {
+		switch r.IntN(18) {
 		case 0, 1:
 			m.join(min(m.next, r.IntN(4)))
 		case 2:
@@ -287,7 +318,7 @@ func (m *rosterModel) random(r *rand.Rand) error {
 		case 6:
 			m.shrink()
 		case 7, 8, 9:
-			m.ask()
+			m.ask(r.IntN(4) == 0)
 		case 10, 11:
 			m.compute()
 		case 12:
@@ -297,7 +328,11 @@ func (m *rosterModel) random(r *rand.Rand) error {
 				return err
 			}
 		case 15:
-			m.reconnect()
+			if r.IntN(2) == 0 {
+				m.reconnect()
+			}
+		case 16, 17:
+			m.poll()
 		}
 	}
 	return m.finish()

@@ -47,7 +47,7 @@ func (r *rosterRun) onRound() {
 		r.announceRound(r.asOf)
 	}
 	now := time.Now()
-	r.next = now.Add(min(max(r.state.pause(), 2*now.Sub(r.sent)), maxRoundPause))
+	r.next = now.Add(min(max(r.state.pause(), 2*now.Sub(r.sent)), maxRoundPause, r.s.Timeout()/16))
 }
 
 // keepWatch keeps the watch that came with a reply, in place of the last one.
@@ -68,6 +68,9 @@ func (r *rosterRun) show(it rosterItem) {
 	switch it.kind {
 	case readLive:
 		r.state.onLive(it.seen.Children)
+		if r.state.polling {
+			r.changes, r.lists = len(r.state.dirty), r.lists+1
+		}
 	case readMembers:
 		for _, id := range r.state.onMembers(it.seen.Children) {
 			r.remove(id)

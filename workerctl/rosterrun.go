@@ -17,7 +17,8 @@ type rosterRun struct {
 	*rosterView
 	s       *session.Session
 	inbox   *rosterInbox
-	sub     *session.Subscription // nil: one-shot watches only
+	sub     *session.Subscription // nil while there is no persistent watch
+	plain   bool                  // there can be none: one-shot watches only
 	watches map[watchPlace]*session.Watch
 	gen     int  // counts connections
 	synced  bool // the sync of this session is answered
@@ -30,6 +31,14 @@ type rosterRun struct {
 	sent     time.Time // when the last round was sent
 	next     time.Time // the earliest beginning of the next round
 	batch    int       // members in a request
+
+	// changes counts the changes since the time since. While the roster polls, lists counts
+	// the lists, window is the time between the last two, and calm counts the last lists
+	// with few changes; compare is when all members are read again at the latest, and
+	// compared, unless zero, when the reading that is in progress began.
+	changes, lists, calm     int
+	since, compare, compared time.Time
+	window                   time.Duration
 }
 
 // watchPlace identifies a one-shot watch.
@@ -99,12 +108,13 @@ func (r *rosterRun) stopWatches() {
 // subscribe sets the persistent watch, ahead of all reads. Servers older than 3.6 have
 // none, and nor has a path with a watch of the other kind in this session.
 func (r *rosterRun) subscribe(ctx context.Context) error {
-	r.sub = nil
+	r.sub, r.plain = nil, false
 	sub, err := r.s.Subscribe(ctx, r.job.run.at(jobformat.DirLive), true, func(ev session.Event) {
 		r.inbox.put(rosterItem{kind: persistent, event: ev})
 	})
 	switch {
 	case errors.Is(err, session.ErrUnsupported), errors.Is(err, session.ErrInvalidOption):
+		r.plain = true
 		return nil
 	case err != nil:
 		return err
@@ -119,7 +129,7 @@ func (r *rosterRun) beginLoad() {
 	r.stopWatches()
 	r.gen++
 	r.stalled, r.next = false, time.Time{}
-	r.state.beginLoad(r.sub == nil)
+	r.state.beginLoad(r.plain)
 	r.mu.Lock()
 	r.link.since, r.link.clean = time.Time{}, false
 	if r.sub != nil {
@@ -140,6 +150,9 @@ func (r *rosterRun) loop(ctx context.Context) error {
 	defer timer.Stop()
 	for {
 		timer.Stop()
+		if err := r.adapt(ctx); err != nil {
+			return err
+		}
 		pause := r.sendRound()
 		if pause > 0 {
 			timer.Reset(pause)
@@ -187,7 +200,7 @@ func (r *rosterRun) handle(ctx context.Context, it rosterItem) error {
 		return r.s.Err()
 	case it.kind != persistent:
 		return r.onWatch(ctx, it)
-	case r.sub == nil: // the end of a persistent watch that the server has refused
+	case r.sub == nil: // of a persistent watch that is stopped, or was refused
 	case it.event.Type == session.EventReattached:
 		r.beginLoad()
 	case it.event.Type == session.EventDisconnected:
@@ -198,6 +211,7 @@ func (r *rosterRun) handle(ctx context.Context, it rosterItem) error {
 		}
 		r.beginLoad()
 	default:
+		r.changes++
 		r.state.onEvent(it.event)
 	}
 	return nil
@@ -237,6 +251,11 @@ func (r *rosterRun) onLoss(ctx context.Context, gen int) error {
 		return err
 	}
 	r.synced = true
+	if !r.plain {
+		if err := r.subscribe(ctx); err != nil {
+			return err
+		}
+	}
 	r.beginLoad()
 	return nil
 }

@@ -24,13 +24,18 @@ func (r *rosterRun) sendRound() (pause time.Duration) {
 	if r.stalled || st.flying > 0 || st.idle() {
 		return 0
 	}
+	st.wantLive = st.wantLive || !st.pending() // polling
 	now := time.Now()
-	if pause = r.next.Sub(now); pause > 0 && !st.loading {
+	atOnce := st.loading || st.polling && !st.wantsLists()
+	if pause = r.next.Sub(now); pause > 0 && !atOnce {
 		return pause
 	}
 	r.sent = now
+	if !st.polling || st.wantLive {
+		r.changes, r.window, r.since = 0, now.Sub(r.since), now
+	}
 	// A list may bring more to read: only a round without lists is complete.
-	r.complete, r.asOf = !st.wantsLists() && len(st.dirty) <= roundReads, r.heard
+	r.complete, r.asOf = !st.polling && !st.wantsLists() && len(st.dirty) <= roundReads, r.heard
 	run := r.job.run
 	if st.wantLive {
 		st.sendLive()

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -51,10 +50,27 @@ type rosterState struct {
 	liveFlying bool
 	recent     map[string]bool
 	unsure     map[int]struct{}
+
+	// polling: there is no watch for now. lists counts the lists of live. suspects are ids
+	// whose live znode the last list lacks: it may be newer than the list. deleted has, by
+	// id, the live znode whose deletion an event has reported last.
+	polling  bool
+	lists    int
+	suspects map[int]absentee
+	deleted  map[int]string
+}
+
+// absentee is a live znode that is missing in the first lists of live.
+type absentee struct {
+	live  string
+	lists int
 }
 
 func newRosterState(r run) *rosterState {
-	return &rosterState{run: r, live: map[string]struct{}{}, shown: map[int]Member{}, dirty: map[int]struct{}{}, unsure: map[int]struct{}{}}
+	return &rosterState{
+		run: r, live: map[string]struct{}{}, shown: map[int]Member{},
+		dirty: map[int]struct{}{}, unsure: map[int]struct{}{}, suspects: map[int]absentee{}, deleted: map[int]string{},
+	}
 }
 
 // beginLoad starts over on a connection that may be new: all is read again.
@@ -64,15 +80,36 @@ func (st *rosterState) beginLoad(plain bool) {
 	st.flying, st.liveFlying, st.recent = 0, false, nil
 	clear(st.dirty)
 	clear(st.unsure)
+	st.endPolling()
+}
+
+// beginPolling lists live from now on: the watch is stopped.
+func (st *rosterState) beginPolling() { st.polling, st.wantLive = true, true }
+
+// readAll has all running members read again, behind a list: no list shows updates.
+func (st *rosterState) readAll() {
+	st.wantLive = true
+	for id, m := range st.shown {
+		if m.State == running {
+			st.dirty[id] = struct{}{}
+		}
+	}
+}
+
+func (st *rosterState) endPolling() {
+	st.polling = false
+	clear(st.suspects)
+	clear(st.deleted)
 }
 
 // wantsLists reports whether more than members is to be read.
 func (st *rosterState) wantsLists() bool { return st.wantLive || st.wantMembers || st.wantJob }
 
-// idle: there is nothing to read, and nothing in flight.
-func (st *rosterState) idle() bool {
-	return st.flying == 0 && len(st.dirty) == 0 && !st.wantsLists()
-}
+// pending reports whether there is something to read.
+func (st *rosterState) pending() bool { return len(st.dirty) > 0 || st.wantsLists() }
+
+// idle: the view is complete. There is nothing to read, and nothing in flight.
+func (st *rosterState) idle() bool { return st.flying == 0 && !st.pending() && !st.polling }
 
 // liveID is the id in the name of a live znode.
 func liveID(name string) (id int, ok bool) {
@@ -93,7 +130,7 @@ func (st *rosterState) onEvent(ev session.Event) {
 		st.live[name] = struct{}{}
 	case session.EventDeleted:
 		delete(st.live, name)
-		st.unsure[id] = struct{}{}
+		st.unsure[id], st.deleted[id] = struct{}{}, name
 	}
 	if st.recent != nil && ev.Type != session.EventDataChanged {
 		st.recent[name] = ev.Type == session.EventCreated
@@ -137,6 +174,10 @@ func (st *rosterState) onLive(names []string) {
 	st.markDifferent(st.live, now)
 	st.markDifferent(now, st.live)
 	st.live, st.liveFlying, st.recent = now, false, nil
+	st.lists++
+	for id := range st.suspects {
+		st.dirty[id] = struct{}{}
+	}
 }
 
 // markDifferent has the members read whose names are in a and not in b.
@@ -204,34 +245,47 @@ func (st *rosterState) onMember(id int, seen session.Seen) (Member, verdict) {
 		}
 		return Member{}, remove
 	}
-	record, err := memberOf(strconv.Itoa(id), seen.Data)
-	if err != nil {
-		return Member{}, remove
+	m, known := st.shown[id]
+	if !known || !m.isOf(seen.Stat) {
+		record, err := memberOf(strconv.Itoa(id), seen.Data)
+		if err != nil {
+			return Member{}, remove
+		}
+		m = newMember(record, seen.Stat, true)
 	}
-	_, alive := st.live[record.Live()]
-	if !alive && !record.Left && st.isUncertain(id) {
-		st.dirty[id] = struct{}{}
-		return Member{}, undecided
+	if m.State.hasLeft() {
+		return m, show
 	}
-	return newMember(record, seen.Stat, alive), show
+	m.State = running
+	if _, alive := st.live[m.live]; !alive {
+		if !st.isCertain(id, m.live) {
+			return Member{}, undecided
+		}
+		m.State = dead
+	}
+	delete(st.deleted, id)
+	return m, show
 }
 
-// isUncertain reports whether a worker that seems to have died may have left, or have come
-// just now.
-func (st *rosterState) isUncertain(id int) bool {
-	_, deleted := st.unsure[id]
-	return deleted || st.wantLive || st.liveFlying
+// isCertain reports whether a worker without its live znode has died. Otherwise it may have
+// left, or have come just now, and is read again.
+func (st *rosterState) isCertain(id int, live string) bool {
+	if st.polling {
+		if st.deleted[id] == live {
+			return true // reported before the read
+		}
+		// The read that found the member was answered before a list that lacks the znode.
+		at, suspect := st.suspects[id]
+		if suspect && at.live == live && at.lists < st.lists {
+			delete(st.suspects, id)
+			return true
+		}
+		st.suspects[id] = absentee{live, st.lists}
+		return false
+	}
+	if _, deleted := st.unsure[id]; !deleted && !st.wantLive && !st.liveFlying {
+		return true
+	}
+	st.dirty[id] = struct{}{}
+	return false
 }
-
-// pause is the least time between two rounds of reads; a slow round makes the next pause
-// longer. A single change is read at once; of many changes, each round reads those that
-// came since the round before. If each worker of a job follows the roster, all rosters
-// together send at most one round per pausePerWorker, as long as maxRoundPause allows.
-func (st *rosterState) pause() time.Duration {
-	return min(time.Duration(max(len(st.shown), st.workers))*pausePerWorker, maxRoundPause)
-}
-
-const (
-	pausePerWorker = time.Millisecond
-	maxRoundPause  = time.Second
-)

@@ -116,16 +116,11 @@ func (v *rosterView) list() []Member {
 func (v *rosterView) set(m Member) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.state.shown[m.ID].isSameRead(m) {
+	if was := v.state.shown[m.ID]; was.State == m.State && was.created == m.created && was.modified == m.modified && was.Changed.Equal(m.Changed) {
 		return
 	}
 	v.state.shown[m.ID] = m
 	v.noteLocked(m.ID)
-}
-
-// isSameRead reports whether m and other show the same znode in the same state.
-func (m Member) isSameRead(other Member) bool {
-	return m.created == other.created && m.Incarnation == other.Incarnation && m.State == other.State && m.edition == other.edition && m.Changed.Equal(other.Changed)
 }
 
 // remove removes a member, if the view has it.
