@@ -32,9 +32,10 @@ type Options struct {
 	// FailFast ends a wait of Job.WaitAll, Job.Wait, Worker.Barrier and
 	// Worker.Phase as soon as a worker of the job is known to have died or
 	// failed, and has not come back: the error is a MissingError that does not
-	// wrap context.DeadlineExceeded. Each change of the running workers then
-	// costs each waiting process a list of all running workers. Default: the wait
-	// continues, because the worker may come back.
+	// wrap context.DeadlineExceeded. Each waiting process then lists the running
+	// workers once, gets an event for each change of them, and reads the record of
+	// each worker that goes. Default: the wait continues, because the worker may
+	// come back.
 	FailFast bool
 	// Abandoned is the time without a live worker after which a job counts as
 	// abandoned, and a [Janitor], or the next submission of a job of its name,

@@ -8,18 +8,23 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
 )
 
-// Roster is a local view of a job's workers, which [Roster.Run] keeps up to date by a
-// watch: each worker's join, return, update, leave and death is reported by one event, and
-// the member's record is read then. Changes that come together are read together: a
-// roster reads at most once per round trip, and in a job of n workers with a pause of n
-// milliseconds, at most a second. A single change is read at once.
+// Roster is a local view of a job's workers, which [Roster.Run] keeps up to date by one
+// recursive watch: one event reports each join, return, update, leave and death, and the
+// worker's record is read then. A single change is read at once. Of more changes, those
+// that come within a round trip, and within one millisecond for each worker of the job (at
+// most a second, or a sixteenth of the session timeout), are read together, up to 128 in a
+// request.
 //
-// At the beginning a roster takes a watch, two lists of names and two small reads, and one
-// request for up to 128 workers. While ZooKeeper is away the roster shows its last state;
-// see Stale.
+// In a job of n workers, n rosters get n events for each change. While there would be more
+// than 8,000 events per second, each roster stops its watch: it lists the running workers
+// once per pause and reads the changed ones, and all running ones every sixth of the
+// session timeout. The roster sets the watch again when fewer workers change.
+//
+// The load takes a watch, two lists of names, two small reads, and one request for up to
+// 128 workers. While ZooKeeper is away the roster shows its last state; see Stale.
 //
 // ZooKeeper 3.6 and newer have recursive watches. With 3.5, a roster watches and reads each
-// member by a request of its own, and lists the running workers after each change of them.
+// member by a request of its own, and lists the running workers after changes of them.
 type Roster struct {
 	job  *Job
 	view *rosterView
