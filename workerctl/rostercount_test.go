@@ -64,7 +64,7 @@ func TestRequestsOfARoster(t *testing.T) {
 		r := mine.Roster()
 		ctx, cancel := context.WithCancel(w.Ctx)
 		ran := make(chan error, 1)
-		c.cost("load", 300, map[string]int{"addWatch": 1, "sync": 1, "getChildren2": 2, "exists": 1, "getData": 1, "multiRead": 19}, func() {
+		c.cost("load", 300, map[string]int{"addWatch": 1, "sync": 1, "getChildren2": 2, "exists": 1, "getData": 1, "multiRead": 4}, func() {
 			// Waited for below; ends with ctx.
 			go func() { ran <- r.Run(ctx) }()
 			require.NoError(w, r.WaitSynced(w.Ctx))

@@ -31,6 +31,7 @@ type rosterRun struct {
 	sent     time.Time // when the last round was sent
 	next     time.Time // the earliest beginning of the next round
 	batch    int       // members in a request
+	longest  int       // bytes of the longest member so far
 
 	// changes counts the changes since the time since. While the roster polls, lists counts
 	// the lists, window is the time between the last two, and calm counts the last lists

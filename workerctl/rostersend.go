@@ -8,8 +8,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// How many members a round and a request read. The reply to a request is to have some
-// batchBytes; the first requests are small, since the size of the members is unknown.
+// How many members a round and a request read. The reply to a request is to have at most
+// some batchBytes; the first round is small, since the size of the members is unknown.
 const (
 	roundReads = 4096
 	firstBatch = 16
@@ -35,7 +35,11 @@ func (r *rosterRun) sendRound() (pause time.Duration) {
 		r.changes, r.window, r.since = 0, now.Sub(r.since), now
 	}
 	// A list may bring more to read: only a round without lists is complete.
-	r.complete, r.asOf = !st.polling && !st.wantsLists() && len(st.dirty) <= roundReads, r.heard
+	limit := roundReads
+	if r.longest == 0 {
+		limit = firstBatch
+	}
+	r.complete, r.asOf = !st.polling && !st.wantsLists() && len(st.dirty) <= limit, r.heard
 	run := r.job.run
 	if st.wantLive {
 		st.sendLive()
@@ -50,7 +54,7 @@ func (r *rosterRun) sendRound() (pause time.Duration) {
 		r.sendRead(readSize, 0, r.s.StartExists(run.at(jobformat.NodeSize), true))
 		r.sendRead(readState, 0, r.s.StartGet(run.statePath(), false))
 	}
-	r.sendMembers(st.takeDirty(roundReads))
+	r.sendMembers(st.takeDirty(limit))
 	return 0
 }
 
@@ -105,9 +109,10 @@ func (r *rosterRun) sendBatch(ids []int) {
 	})
 }
 
-// learnSize adapts the size of requests to the length of a member.
+// learnSize adapts the size of requests to the longest member so far.
 func (r *rosterRun) learnSize(length int) {
-	if r.batch > 1 {
-		r.batch = max(2, min(r.batch+1, maxBatch, batchBytes/max(1, length)))
+	r.longest = max(r.longest, length)
+	if r.batch > 1 && r.longest > 0 {
+		r.batch = max(2, min(maxBatch, batchBytes/r.longest))
 	}
 }
