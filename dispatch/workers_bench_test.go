@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -57,9 +56,7 @@ type usage struct {
 }
 
 func usageOf(b *testing.B, addr string) (u usage) {
-	var own syscall.Rusage
-	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &own))
-	u.own = time.Duration(own.Utime.Nano() + own.Stime.Nano())
+	u.own = world.ProcessorTime()
 	u.children = childrenTime()
 	conn, err := net.Dial("tcp", addr)
 	require.NoError(b, err)
