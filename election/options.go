@@ -11,7 +11,7 @@ import (
 )
 
 // DefaultMaxQueue is the default of [Options.MaxQueue].
-const DefaultMaxQueue = 64
+const DefaultMaxQueue = 256
 
 // Options of an [Elector]; nil and the zero value mean all defaults.
 type Options struct {

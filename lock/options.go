@@ -14,7 +14,7 @@ import (
 const DefaultLocalHandover = 50 * time.Millisecond
 
 // DefaultMaxQueue is the default of [Options.MaxQueue].
-const DefaultMaxQueue = 64
+const DefaultMaxQueue = 256
 
 // Options of a [Mutex] or [Semaphore]; nil and the zero value mean all
 // defaults.
