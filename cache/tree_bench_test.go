@@ -1,0 +1,124 @@
+package cache_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cache"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest/apache"
+)
+
+// benchFolder is how many znodes a folder of the tree has.
+const benchFolder = 1000
+
+// benchTree makes a tree of n znodes with names and data of 30 bytes, in folders.
+func benchTree(b *testing.B, s *session.Session, n int) string {
+	ctx := context.Background()
+	root := "/tree-" + session.NewID()
+	require.NoError(b, s.EnsurePath(ctx, root, session.Persistent, nil))
+	var sent []*session.Future[[]session.Result]
+	for first := 0; first < n; first += benchFolder {
+		folder := fmt.Sprintf("%s/folder-%06d", root, first/benchFolder)
+		ops := []session.Op{session.CreateOp(folder, nil, session.Persistent, nil)}
+		for i := range min(benchFolder, n-first) {
+			ops = append(ops, session.CreateOp(fmt.Sprintf("%s/znode-with-a-longer-name-%06d", folder, i), []byte("some data of the usual length."), session.Persistent, nil))
+		}
+		if sent = append(sent, s.StartTxn(ops...)); len(sent) == 8 {
+			_, err := sent[0].Wait(ctx)
+			require.NoError(b, err)
+			sent = sent[1:]
+		}
+	}
+	for _, f := range sent {
+		_, err := f.Wait(ctx)
+		require.NoError(b, err)
+	}
+	return root
+}
+
+// heapInUse is how many bytes the process has in its heap after a collection.
+func heapInUse() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// BenchmarkTree is the load of a tree of n znodes, its memory, and the time from a change
+// by another client until a watching client has it; n is ZKBENCH_ZNODES, or 10,000, with
+// n/4 and n/2 before. One operation is the load. With ZKBENCH_APACHE=1 the server's heap is
+// ZKBENCH_HEAP MB.
+func BenchmarkTree(b *testing.B) {
+	number := func(name string, usual int) int {
+		if n, err := strconv.Atoi(os.Getenv(name)); err == nil && n > 0 {
+			return n
+		}
+		return usual
+	}
+	most := number("ZKBENCH_ZNODES", 10_000)
+	for _, n := range []int{most / 4, most / 2, most} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			var servers string
+			if os.Getenv("ZKBENCH_APACHE") == "1" {
+				servers = apache.Require(b, &apache.Options{TickTime: 2 * time.Second, Heap: number("ZKBENCH_HEAP", 1024), Dir: "/dev/shm"}).Connect()
+			} else {
+				servers = benchServer(b)
+			}
+			writer, err := benchClient(b, servers).Session(context.Background())
+			require.NoError(b, err)
+			root := benchTree(b, writer, n)
+			c := benchClient(b, servers)
+			for b.Loop() {
+				before, began := heapInUse(), time.Now()
+				v := cache.NewTree(c, root, cache.Bytes, nil)
+				stop := running(b, v.View)
+				b.ReportMetric(time.Since(began).Seconds(), "load-s")
+				require.Equal(b, 1+n+(n+benchFolder-1)/benchFolder, v.Len())
+				if os.Getenv("ZKBENCH_APACHE") == "1" { // else the server's memory is in the same heap
+					b.ReportMetric(float64(heapInUse()-before)/float64(v.Len()), "heap-B/entry")
+				}
+				b.ReportMetric(float64(medianChange(b, v.View, writer, root+"/folder-000000/znode-with-a-longer-name-000007").Microseconds()), "change-p50-us")
+				stop()
+			}
+		})
+	}
+}
+
+// medianChange is the time from a set by s until v has it.
+func medianChange(b *testing.B, v *cache.View[[]byte], s *session.Session, path string) time.Duration {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	seen, begun := make(chan struct{}, 1), make(chan struct{}, 1)
+	// Not waited for; ends with ctx.
+	go func() {
+		for ev, err := range v.Events(ctx) {
+			switch {
+			case err != nil:
+				return
+			case ev.Kind == cache.EventSnapshot:
+				begun <- struct{}{}
+			case ev.Kind == cache.EventUpdated:
+				seen <- struct{}{}
+			}
+		}
+	}()
+	<-begun
+	var took []time.Duration
+	for range 200 {
+		began := time.Now()
+		_, err := s.Set(ctx, path, []byte("other data"), -1)
+		require.NoError(b, err)
+		<-seen
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	return took[len(took)/2]
+}
