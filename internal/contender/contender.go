@@ -81,7 +81,7 @@ func (c *Contender) Node() session.Node { return *c.shown.Load() }
 // DirData is the data of Dir as of just after the contender entered; false if the
 // data was not read.
 func (c *Contender) DirData() ([]byte, bool) {
-	if c.dir == nil || !c.spec.ReadDir {
+	if c.dir == nil {
 		return nil, false
 	}
 	return c.dir.Data, true

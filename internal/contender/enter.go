@@ -84,7 +84,10 @@ func (c *Contender) useReads(ctx context.Context, r firstReads, sawNode bool) {
 	}
 	if r.data != nil {
 		if seen, err := r.data.Wait(ctx); err == nil && sawNode {
-			c.dir, number = &seen, int(seen.Stat.NumChildren)
+			number = int(seen.Stat.NumChildren)
+			if c.spec.ReadDir {
+				c.dir = &seen
+			}
 			if number == 1 && seen.Stat.Pzxid == c.node.Stat.Czxid {
 				// The last change of the children is the creation of the node: it is the
 				// only one.

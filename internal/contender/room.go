@@ -1,13 +1,10 @@
 package contender
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"sync/atomic"
 
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
@@ -56,10 +53,7 @@ func (r *Room) note(n int) { r.found.Store(int32(min(n, 1<<30))) }
 // more than limit: while contenders come out of the room, new ones find the queue full.
 func (r *Room) ahead() int32 { return int32(r.limit + r.limit/2) }
 
-// placePath is the path of a place. The numbers wrap around after 2^32 places.
-func (r *Room) placePath(n int32) string {
-	return znode.Join(r.path, fmt.Sprintf("place-%010d", uint32(n)))
-}
+func (r *Room) placePath(n int32) string { return znode.Join(r.path, znode.PlaceName(n)) }
 
 // awaitAdmission moves the contender to the room, waits there, and enters the queue again.
 // It can be called again after the end of ctx.
@@ -100,7 +94,7 @@ func (c *Contender) inQueue() bool { return !c.crowded || c.place == nil }
 func (c *Contender) takePlace(ctx context.Context) error {
 	room := c.spec.Room
 	c.name = c.spec.Name()
-	data := append([]byte(c.name+"\n"), c.spec.Data...)
+	data := znode.PlaceData(c.name, c.spec.Data)
 	for lost := 0; ; lost++ {
 		stat, err := c.s.Set(ctx, room.path, nil, -1)
 		if err == nil {
@@ -160,10 +154,8 @@ func readPlaces(ctx context.Context, s *session.Session, room string, names, mar
 	}
 	out := places[:0]
 	for _, l := range places {
-		name, data, ok := bytes.Cut(l.Node.Data, []byte("\n"))
-		at := slices.IndexFunc(markers, func(m string) bool { return strings.HasSuffix(string(name), m) })
-		if ok && at >= 0 {
-			l.Entry, l.Outside, l.Node.Data = znode.Entry{Name: string(name), Marker: markers[at]}, true, data
+		if e, own, ok := znode.ParsePlace(l.Node.Data, markers...); ok {
+			l.Entry, l.Outside, l.Node.Data = e, true, own
 			out = append(out, l)
 		}
 	}
@@ -175,7 +167,7 @@ func readPlaces(ctx context.Context, s *session.Session, room string, names, mar
 func withoutAdmitted(waiting, queue []Listed) []Listed {
 	admitted := make(map[string]bool, len(queue))
 	for _, q := range queue {
-		admitted[q.Name[:len(q.Name)-znode.Digits]] = true
+		admitted[znode.Unnumbered(q.Name)] = true
 	}
 	return slices.DeleteFunc(waiting, func(l Listed) bool { return admitted[l.Name] })
 }

@@ -96,9 +96,8 @@ func ParsePermits(data []byte) int {
 const DelaySuffix = ".delay"
 
 // RoomSuffix makes, of the path of a queue, that of its waiting room: a container, whose
-// children are the places. The data of a place is the name of the contender's former znode
-// in the queue, a line feed, and the contender's data. It stands beside the path, since
-// other libraries count every child. This library's alone.
+// children are the places (znode.PlaceName). It stands beside the path, since other
+// libraries count every child. This library's alone.
 const RoomSuffix = ".waiting"
 
 // The data of such a znode, before the token.

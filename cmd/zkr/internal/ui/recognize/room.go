@@ -3,7 +3,6 @@ package recognize
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
@@ -19,18 +18,16 @@ func (l *looker) addOutside(t *Thing, s *spot, markers []string) {
 	}
 	inQueue := make(map[string]bool, len(t.Queue))
 	for _, c := range t.Queue {
-		name := c.Path[strings.LastIndexByte(c.Path, '/')+1:]
-		inQueue[name[:max(0, len(name)-znode.Digits)]] = true
+		inQueue[znode.Unnumbered(znode.Base(c.Path))] = true
 	}
 	var outside []*Contender
 	for _, place := range room.children {
-		name, data, ok := strings.Cut(string(place.Data), "\n")
-		at := slices.IndexFunc(markers, func(m string) bool { return strings.HasSuffix(name, m) })
-		if !ok || at < 0 || inQueue[name] {
+		e, own, ok := znode.ParsePlace(place.Data, markers...)
+		if !ok || inQueue[e.Name] {
 			continue
 		}
-		c := l.readContender(t, place, znode.Entry{Name: name, Marker: markers[at]})
-		c.ID, c.Outside = idIn(&Node{Data: []byte(data)}), true
+		c := l.readContender(t, place, e)
+		c.ID, c.Outside = idIn(&Node{Data: own}), true
 		outside = append(outside, c)
 	}
 	slices.SortFunc(outside, func(a, b *Contender) int { return cmp.Compare(a.Token, b.Token) })
