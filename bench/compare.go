@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/session"
-	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
 // patience bounds the additional time of a run, for connecting and closing
@@ -45,44 +44,19 @@ func compare(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if s.servers == "" {
-		server, err := serve(ctx, 1, 2*time.Second)
-		if err != nil {
-			return err
+	return onServers(ctx, s.servers, started{number: 1, tick: 2 * time.Second}, s.timeout, func(servers string, z znodes) error {
+		s.servers = servers
+		fmt.Fprintf(os.Stderr, "%s, %d processors, load average %s\n", runtime.Version(), runtime.NumCPU(), load())
+		encoder := json.NewEncoder(lines)
+		for _, p := range s.profiles {
+			c := &contest{settings: s, profile: p, znodes: z, root: "/bench-" + session.NewID(),
+				lines: encoder, running: map[string]*process{}}
+			if err := c.run(ctx, filepath.Join(dir, p.name), all); err != nil {
+				return err
+			}
 		}
-		defer func() { err = errors.Join(err, server.Close()) }()
-		s.servers = server.Connect()
-	}
-	z, err := connectZnodes(ctx, s.servers, s.timeout)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, z.close(ctx)) }()
-	fmt.Fprintf(os.Stderr, "%s, %d processors, load average %s\n", runtime.Version(), runtime.NumCPU(), load())
-	encoder := json.NewEncoder(lines)
-	for _, p := range s.profiles {
-		c := &contest{settings: s, profile: p, znodes: z, root: "/bench-" + session.NewID(),
-			lines: encoder, running: map[string]*process{}}
-		if err := c.run(ctx, filepath.Join(dir, p.name), all); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// serve starts servers from Debian's packages, with their data in memory if a memory file
-// system is available.
-func serve(ctx context.Context, servers int, tick time.Duration) (*apache.Cluster, error) {
-	o := &apache.Options{Servers: servers, Mode: apache.Jars, TickTime: tick, Heap: 1024, ContainerInterval: time.Minute}
-	const memory = "/dev/shm"
-	if _, err := os.Stat(memory); err == nil {
-		o.Dir = memory
-	}
-	cluster, err := apache.Start(ctx, o)
-	if err != nil {
-		return nil, fmt.Errorf("start a server, or use -servers: %w", err)
-	}
-	return cluster, nil
+		return nil
+	})
 }
 
 // contest runs workloads with peers, in one profile.

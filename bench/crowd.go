@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/bench/internal/crowd"
-	"github.com/zkrecipes/zkrecipes/session"
 )
 
 // roleCrowd as first argument measures many clients that do the same at once.
@@ -60,49 +59,37 @@ func parseCrowd(args []string, out io.Writer) (s crowdSettings, err error) {
 }
 
 // measureCrowd is the command.
-func measureCrowd(ctx context.Context, args []string) (err error) {
+func measureCrowd(ctx context.Context, args []string) error {
 	s, err := parseCrowd(args, os.Stderr)
 	if err != nil {
 		return err
 	}
-	if s.servers == "" {
-		servers, err := serve(ctx, 1, s.tick)
-		if err != nil {
-			return err
+	var all []crowd.Figures
+	lines := json.NewEncoder(os.Stdout)
+	err = onServers(ctx, s.servers, started{number: 1, tick: s.tick}, s.timeout, func(servers string, z znodes) error {
+		for _, task := range s.tasks {
+			for _, n := range s.counts {
+				err := z.below(ctx, func(root string) error {
+					figures, err := crowd.Measure(ctx, crowd.Setting{
+						Servers: servers, Root: root, Clients: n, What: task, Timeout: s.timeout, Tick: s.tick, Shared: s.shared,
+					})
+					for _, f := range figures {
+						err = errors.Join(err, lines.Encode(f))
+					}
+					all = append(all, figures...)
+					return err
+				})
+				if err != nil {
+					return err
+				}
+			}
 		}
-		defer func() { err = errors.Join(err, servers.Close()) }()
-		s.servers = servers.Connect()
-	}
-	z, err := connectZnodes(ctx, s.servers, s.timeout)
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, z.close(ctx)) }()
-	var all []crowd.Figures
-	lines := json.NewEncoder(os.Stdout)
-	for _, task := range s.tasks {
-		for _, n := range s.counts {
-			figures, err := s.measure(ctx, z, n, task)
-			for _, f := range figures {
-				err = errors.Join(err, lines.Encode(f))
-			}
-			if err != nil {
-				return err
-			}
-			all = append(all, figures...)
-		}
-	}
 	return writeCrowd(os.Stdout, all)
-}
-
-// measure is one measurement, below a path of its own.
-func (s crowdSettings) measure(ctx context.Context, z znodes, n int, task string) (f []crowd.Figures, err error) {
-	root := "/bench-" + session.NewID()
-	if err := z.createTree(ctx, root, 0); err != nil {
-		return f, err
-	}
-	defer func() { err = errors.Join(err, z.cleanUp(ctx, root)) }()
-	return crowd.Measure(ctx, crowd.Setting{Servers: s.servers, Root: root, Clients: n, What: task, Timeout: s.timeout, Tick: s.tick, Shared: s.shared})
 }
 
 // writeCrowd writes figures as a table in Markdown, with the exponents of the growth from

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/bench/internal/holders"
-	"github.com/zkrecipes/zkrecipes/session"
 )
 
 // roleHolders as first argument measures the price of trust.
@@ -72,51 +71,37 @@ func parseCounts(texts string) (out []int, err error) {
 }
 
 // measureHolders is the command.
-func measureHolders(ctx context.Context, args []string) (err error) {
+func measureHolders(ctx context.Context, args []string) error {
 	s, err := parseHolders(args, os.Stderr)
 	if err != nil {
 		return err
 	}
-	if s.servers == "" {
-		servers, err := serve(ctx, 3, s.tick)
-		if err != nil {
-			return err
+	var all []holders.Figures
+	lines := json.NewEncoder(os.Stdout)
+	err = onServers(ctx, s.servers, started{number: 3, tick: s.tick}, s.timeout, func(servers string, z znodes) error {
+		for _, n := range s.counts {
+			for _, rule := range s.rules {
+				err := z.below(ctx, func(root string) error {
+					f, err := holders.Measure(ctx, holders.Setting{
+						Servers: servers, Root: root, Holders: n, Rule: rule, Timeout: s.timeout, Tick: s.tick, Time: s.time,
+					})
+					if err != nil {
+						return err
+					}
+					all = append(all, f)
+					return lines.Encode(f)
+				})
+				if err != nil {
+					return err
+				}
+			}
 		}
-		defer func() { err = errors.Join(err, servers.Close()) }()
-		s.servers = servers.Connect()
-	}
-	z, err := connectZnodes(ctx, s.servers, s.timeout)
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, z.close(ctx)) }()
-	var all []holders.Figures
-	lines := json.NewEncoder(os.Stdout)
-	for _, n := range s.counts {
-		for _, rule := range s.rules {
-			f, err := s.measure(ctx, z, n, rule)
-			if err != nil {
-				return err
-			}
-			all = append(all, f)
-			if err := lines.Encode(f); err != nil {
-				return err
-			}
-		}
-	}
 	return writeHolders(os.Stdout, all)
-}
-
-// measure is one measurement, below a path of its own.
-func (s holdersSettings) measure(ctx context.Context, z znodes, n int, rule string) (f holders.Figures, err error) {
-	root := "/bench-" + session.NewID()
-	if err := z.createTree(ctx, root, 0); err != nil {
-		return f, err
-	}
-	defer func() { err = errors.Join(err, z.cleanUp(ctx, root)) }()
-	return holders.Measure(ctx, holders.Setting{
-		Servers: s.servers, Root: root, Holders: n, Rule: rule, Timeout: s.timeout, Tick: s.tick, Time: s.time,
-	})
 }
 
 // writeHolders writes figures as a table in Markdown.
