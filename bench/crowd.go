@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -64,28 +63,17 @@ func measureCrowd(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	var all []crowd.Figures
-	lines := json.NewEncoder(os.Stdout)
-	err = onServers(ctx, s.servers, started{number: 1, tick: s.tick}, s.timeout, func(servers string, z znodes) error {
-		for _, task := range s.tasks {
-			for _, n := range s.counts {
-				err := z.below(ctx, func(root string) error {
-					figures, err := crowd.Measure(ctx, crowd.Setting{
-						Servers: servers, Root: root, Clients: n, What: task, Timeout: s.timeout, Tick: s.tick, Shared: s.shared,
-					})
-					for _, f := range figures {
-						err = errors.Join(err, lines.Encode(f))
-					}
-					all = append(all, figures...)
-					return err
+	var measures []func(servers, root string) ([]crowd.Figures, error)
+	for _, task := range s.tasks {
+		for _, n := range s.counts {
+			measures = append(measures, func(servers, root string) ([]crowd.Figures, error) {
+				return crowd.Measure(ctx, crowd.Setting{
+					Servers: servers, Root: root, Clients: n, What: task, Timeout: s.timeout, Tick: s.tick, Shared: s.shared,
 				})
-				if err != nil {
-					return err
-				}
-			}
+			})
 		}
-		return nil
-	})
+	}
+	all, err := measureEach(ctx, os.Stdout, s.servers, started{number: 1, tick: s.tick}, s.timeout, measures)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -76,28 +75,21 @@ func measureHolders(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	var all []holders.Figures
-	lines := json.NewEncoder(os.Stdout)
-	err = onServers(ctx, s.servers, started{number: 3, tick: s.tick}, s.timeout, func(servers string, z znodes) error {
-		for _, n := range s.counts {
-			for _, rule := range s.rules {
-				err := z.below(ctx, func(root string) error {
-					f, err := holders.Measure(ctx, holders.Setting{
-						Servers: servers, Root: root, Holders: n, Rule: rule, Timeout: s.timeout, Tick: s.tick, Time: s.time,
-					})
-					if err != nil {
-						return err
-					}
-					all = append(all, f)
-					return lines.Encode(f)
+	var measures []func(servers, root string) ([]holders.Figures, error)
+	for _, n := range s.counts {
+		for _, rule := range s.rules {
+			measures = append(measures, func(servers, root string) ([]holders.Figures, error) {
+				f, err := holders.Measure(ctx, holders.Setting{
+					Servers: servers, Root: root, Holders: n, Rule: rule, Timeout: s.timeout, Tick: s.tick, Time: s.time,
 				})
 				if err != nil {
-					return err
+					return nil, err
 				}
-			}
+				return []holders.Figures{f}, nil
+			})
 		}
-		return nil
-	})
+	}
+	all, err := measureEach(ctx, os.Stdout, s.servers, started{number: 3, tick: s.tick}, s.timeout, measures)
 	if err != nil {
 		return err
 	}

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -51,12 +53,29 @@ func serve(ctx context.Context, how started) (*apache.Cluster, error) {
 	return cluster, nil
 }
 
-// below calls do with a path of its own, which is removed afterwards.
-func (z znodes) below(ctx context.Context, do func(root string) error) (err error) {
-	root := "/bench-" + session.NewID()
-	if err := z.createTree(ctx, root, 0); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, z.cleanUp(ctx, root)) }()
-	return do(root)
+// measureEach makes measurements one after the other, each on these servers and below a path
+// of its own, which is removed afterwards. It writes all figures to out, as lines of JSON.
+func measureEach[F any](
+	ctx context.Context, out io.Writer, running string, how started, timeout time.Duration,
+	measures []func(servers, root string) ([]F, error),
+) (all []F, err error) {
+	lines := json.NewEncoder(out)
+	err = onServers(ctx, running, how, timeout, func(servers string, z znodes) error {
+		for _, measure := range measures {
+			root := "/bench-" + session.NewID()
+			if err := z.createTree(ctx, root, 0); err != nil {
+				return err
+			}
+			figures, err := measure(servers, root)
+			for _, f := range figures {
+				err = errors.Join(err, lines.Encode(f))
+			}
+			if err = errors.Join(err, z.cleanUp(ctx, root)); err != nil {
+				return err
+			}
+			all = append(all, figures...)
+		}
+		return nil
+	})
+	return all, err
 }
