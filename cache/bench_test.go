@@ -3,34 +3,15 @@ package cache_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cache"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
-	"github.com/zkrecipes/zkrecipes/zktest"
-	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
-
-// The benchmarks run over TCP on the test server, or, with ZKBENCH_APACHE=1, on a
-// standalone Apache ZooKeeper that keeps its data in memory.
-
-func benchServer(b *testing.B) string {
-	if os.Getenv("ZKBENCH_APACHE") == "1" {
-		opts := &apache.Options{TickTime: 2 * time.Second, Heap: 512}
-		if _, err := os.Stat("/dev/shm"); err == nil {
-			opts.Dir = "/dev/shm"
-		}
-		return apache.Require(b, opts).Connect()
-	}
-	srv, err := zktest.Start(nil)
-	require.NoError(b, err)
-	b.Cleanup(func() { require.NoError(b, srv.Close()) })
-	return srv.Addr()
-}
 
 func benchClient(b *testing.B, servers string) *session.Client {
 	c, err := session.Connect(context.Background(), servers, &session.Options{Timeout: 20 * time.Second})
@@ -64,7 +45,7 @@ func running(b *testing.B, v *cache.View[[]byte]) func() {
 
 // BenchmarkLoad is the initial load of n children.
 func BenchmarkLoad(b *testing.B) {
-	servers := benchServer(b)
+	servers := world.BenchServerOf(b, 512)
 	for _, n := range []int{1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			_, path := benchDir(b, benchClient(b, servers), n)
@@ -86,7 +67,7 @@ func BenchmarkLoad(b *testing.B) {
 // BenchmarkSeen is 10,000 creates of another client until all are seen.
 func BenchmarkSeen(b *testing.B) {
 	const n = 10_000
-	servers := benchServer(b)
+	servers := world.BenchServerOf(b, 512)
 	writer := benchClient(b, servers)
 	c := benchClient(b, servers)
 	for b.Loop() {
@@ -116,7 +97,7 @@ func BenchmarkSeen(b *testing.B) {
 
 // BenchmarkOneChange is a set by another client until the reader sees it.
 func BenchmarkOneChange(b *testing.B) {
-	servers := benchServer(b)
+	servers := world.BenchServerOf(b, 512)
 	s, path := benchDir(b, benchClient(b, servers), 10)
 	v := cache.NewChildren(benchClient(b, servers), path, cache.Bytes, nil)
 	stop := running(b, v.View)

@@ -3,17 +3,15 @@ package cache_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cache"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
-	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
 // benchFolder is how many znodes a folder of the tree has.
@@ -57,21 +55,10 @@ func heapInUse() int64 {
 // n/4 and n/2 before. One operation is the load. With ZKBENCH_APACHE=1 the server's heap is
 // ZKBENCH_HEAP MB.
 func BenchmarkTree(b *testing.B) {
-	number := func(name string, usual int) int {
-		if n, err := strconv.Atoi(os.Getenv(name)); err == nil && n > 0 {
-			return n
-		}
-		return usual
-	}
-	most := number("ZKBENCH_ZNODES", 10_000)
+	most := world.BenchNumber(b, "ZKBENCH_ZNODES", 10_000)
 	for _, n := range []int{most / 4, most / 2, most} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			var servers string
-			if os.Getenv("ZKBENCH_APACHE") == "1" {
-				servers = apache.Require(b, &apache.Options{TickTime: 2 * time.Second, Heap: number("ZKBENCH_HEAP", 1024), Dir: "/dev/shm"}).Connect()
-			} else {
-				servers = benchServer(b)
-			}
+			servers := world.BenchServerOf(b, 1024)
 			writer, err := benchClient(b, servers).Session(context.Background())
 			require.NoError(b, err)
 			root := benchTree(b, writer, n)
@@ -82,7 +69,7 @@ func BenchmarkTree(b *testing.B) {
 				stop := running(b, v.View)
 				b.ReportMetric(time.Since(began).Seconds(), "load-s")
 				require.Equal(b, 1+n+(n+benchFolder-1)/benchFolder, v.Len())
-				if os.Getenv("ZKBENCH_APACHE") == "1" { // else the server's memory is in the same heap
+				if world.OnApache() { // else the server's memory is in the same heap
 					b.ReportMetric(float64(heapInUse()-before)/float64(v.Len()), "heap-B/entry")
 				}
 				b.ReportMetric(float64(medianChange(b, v.View, writer, root+"/folder-000000/znode-with-a-longer-name-000007").Microseconds()), "change-p50-us")

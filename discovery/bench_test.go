@@ -3,15 +3,13 @@ package discovery_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/discovery"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
-	"github.com/zkrecipes/zkrecipes/zktest"
-	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
 // The benchmarks run over TCP on the test server, or, with ZKBENCH_APACHE=1, on a
@@ -20,19 +18,7 @@ import (
 
 func benchClients(b *testing.B, n int) []*session.Client {
 	b.Helper()
-	var servers string
-	if os.Getenv("ZKBENCH_APACHE") == "1" {
-		opts := &apache.Options{TickTime: 2 * time.Second, Heap: 256}
-		if _, err := os.Stat("/dev/shm"); err == nil {
-			opts.Dir = "/dev/shm"
-		}
-		servers = apache.Require(b, opts).Connect()
-	} else {
-		srv, err := zktest.Start(nil)
-		require.NoError(b, err)
-		b.Cleanup(func() { require.NoError(b, srv.Close()) })
-		servers = srv.Addr()
-	}
+	servers := world.BenchServer(b)
 	out := make([]*session.Client, n)
 	for k := range out {
 		c, err := session.Connect(context.Background(), servers, &session.Options{Timeout: 20 * time.Second})

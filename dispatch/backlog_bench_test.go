@@ -9,9 +9,7 @@ import (
 	"io"
 	"math"
 	"net"
-	"os"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -21,7 +19,6 @@ import (
 	"github.com/zkrecipes/zkrecipes/dispatch"
 	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
-	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
 // BenchmarkBacklog has a new master take over n, 2n and 4n waiting tasks, and reports the time until the first task is done and until the master knows all
@@ -31,11 +28,11 @@ import (
 // ZKBENCH_BACKLOG; default: 25,000. 4n = 1,000,000 tasks need a server with 3 GB of heap,
 // which ZKBENCH_HEAP sets in MB; default: 1,024.
 func BenchmarkBacklog(b *testing.B) {
-	n := envNumber("ZKBENCH_BACKLOG", 25_000)
+	n := world.BenchNumber(b, "ZKBENCH_BACKLOG", 25_000)
 	var last [3]float64
 	for i, tasks := range []int{n, 2 * n, 4 * n} {
 		b.Run(fmt.Sprintf("tasks=%d", tasks), func(b *testing.B) {
-			addr := backlogServer(b)
+			addr := world.BenchServerOf(b, 1024)
 			const at = "/bench"
 			q := dispatch.New(benchClient(b, addr), at, &dispatch.Options{MaxTasks: 10_000_000})
 			fillBacklog(b, q, benchClient(b, addr), at, tasks)
@@ -51,25 +48,6 @@ func BenchmarkBacklog(b *testing.B) {
 			}
 		})
 	}
-}
-
-// backlogServer is world.BenchServer, with a heap for the backlog.
-func backlogServer(b *testing.B) string {
-	if os.Getenv("ZKBENCH_APACHE") != "1" {
-		return world.BenchServer(b)
-	}
-	o := &apache.Options{TickTime: 2 * time.Second, Heap: envNumber("ZKBENCH_HEAP", 1024)}
-	if _, err := os.Stat("/dev/shm"); err == nil {
-		o.Dir = "/dev/shm"
-	}
-	return apache.Require(b, o).Connect()
-}
-
-func envNumber(name string, otherwise int) int {
-	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
-		return n
-	}
-	return otherwise
 }
 
 // takeOver has a new master take over, and returns its requests and bytes, and the seconds until

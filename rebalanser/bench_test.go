@@ -3,8 +3,6 @@ package rebalanser_test
 import (
 	"context"
 	"fmt"
-	"os"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -140,20 +138,12 @@ func (c *crowd) settled(members int) {
 	}
 }
 
-// size is a number from the environment.
-func size(name string, otherwise int) int {
-	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
-		return n
-	}
-	return otherwise
-}
-
 // One operation is: a member joins a group at rest, until the member has its
 // share; then the member leaves, until the others have the share. The benchmark
 // also reports the time until a group of members started together owns
 // everything. ZKBENCH_MEMBERS and ZKBENCH_RESOURCES set its size.
 func BenchmarkRebalancing(b *testing.B) {
-	members, resources := size("ZKBENCH_MEMBERS", 20), size("ZKBENCH_RESOURCES", 2000)
+	members, resources := world.BenchNumber(b, "ZKBENCH_MEMBERS", 20), world.BenchNumber(b, "ZKBENCH_RESOURCES", 2000)
 	for _, mode := range modes() {
 		b.Run(fmt.Sprintf("%v/members=%d/resources=%d", mode, members, resources), func(b *testing.B) {
 			c := newCrowd(b, world.BenchServer(b), mode, resources)
@@ -191,7 +181,7 @@ func BenchmarkRebalancing(b *testing.B) {
 
 // One operation is the status of the whole group.
 func BenchmarkStatus(b *testing.B) {
-	resources := size("ZKBENCH_RESOURCES", 2000)
+	resources := world.BenchNumber(b, "ZKBENCH_RESOURCES", 2000)
 	for _, mode := range modes() {
 		b.Run(fmt.Sprintf("%v/resources=%d", mode, resources), func(b *testing.B) {
 			c := newCrowd(b, world.BenchServer(b), mode, resources)

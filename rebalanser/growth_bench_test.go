@@ -14,7 +14,6 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 	"github.com/zkrecipes/zkrecipes/session"
-	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
 // The events whose growth is measured.
@@ -252,18 +251,6 @@ func (g *growing) kill(members int) eventCost {
 	return eventCost{g.rest().since(before), took}
 }
 
-// growServer is world.BenchServer with a heap for that number of resources.
-func growServer(b *testing.B, resources int) string {
-	if os.Getenv("ZKBENCH_APACHE") != "1" {
-		return world.BenchServer(b)
-	}
-	o := &apache.Options{TickTime: 2 * time.Second, Heap: 256 + resources/500}
-	if _, err := os.Stat("/dev/shm"); err == nil {
-		o.Dir = "/dev/shm"
-	}
-	return apache.Require(b, o).Connect()
-}
-
 // exponent is that of the growth from n to 4n.
 func exponent(small, large float64) float64 {
 	if small <= 0 || large <= 0 {
@@ -280,7 +267,7 @@ func exponent(small, large float64) float64 {
 // full size is measured. The floor is what the same clients need in the same run for the mere
 // requests of a first assignment in resource mode.
 func BenchmarkGrowthOfGroups(b *testing.B) {
-	members, resources := size("ZKBENCH_MEMBERS", 20), size("ZKBENCH_RESOURCES", 8000)
+	members, resources := world.BenchNumber(b, "ZKBENCH_MEMBERS", 20), world.BenchNumber(b, "ZKBENCH_RESOURCES", 8000)
 	for _, mode := range modes() {
 		b.Run(fmt.Sprintf("%v/members=%d/resources=%d", mode, members, resources), func(b *testing.B) {
 			for b.Loop() {
@@ -294,7 +281,7 @@ func BenchmarkGrowthOfGroups(b *testing.B) {
 					if os.Getenv("ZKBENCH_GROW") == "members" {
 						m, r = members/part, resources
 					}
-					all = append(all, grow(b, growServer(b, r), mode, m, r))
+					all = append(all, grow(b, world.BenchServerOf(b, 256+r/500), mode, m, r))
 				}
 				reportGrowth(b, all)
 			}

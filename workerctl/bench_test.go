@@ -2,31 +2,17 @@ package workerctl_test
 
 import (
 	"fmt"
-	"os"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/workerctl"
-	"github.com/zkrecipes/zkrecipes/zktest"
-	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
-// The benchmarks run over TCP on the test server, or, with ZKBENCH_APACHE=1, on a
-// standalone Apache ZooKeeper.
-
 func benchClients(b *testing.B, n int) []*session.Client {
-	var addr string
-	if os.Getenv("ZKBENCH_APACHE") == "1" {
-		addr = apache.Require(b, &apache.Options{TickTime: 2 * time.Second, Heap: 256}).Connect()
-	} else {
-		srv, err := zktest.Start(nil)
-		require.NoError(b, err)
-		b.Cleanup(func() { require.NoError(b, srv.Close()) })
-		addr = srv.Addr()
-	}
+	addr := world.BenchServer(b)
 	var out []*session.Client
 	for range n {
 		c, err := session.Connect(b.Context(), addr, nil)

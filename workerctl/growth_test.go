@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"math"
 	"net"
-	"os"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -140,12 +138,7 @@ func (g growth) report(b *testing.B, before growth) {
 // waits for. A row has the requests, events, bytes and time, each with its exponent in n.
 // ZKBENCH_WORKERS is n, 50 by default.
 func BenchmarkGrowth(b *testing.B) {
-	n := 50
-	if text := os.Getenv("ZKBENCH_WORKERS"); text != "" {
-		var err error
-		n, err = strconv.Atoi(text)
-		require.NoError(b, err)
-	}
+	n := world.BenchNumber(b, "ZKBENCH_WORKERS", 50)
 	for _, shape := range []struct {
 		name   string
 		opts   *workerctl.Options

@@ -2,6 +2,7 @@ package world
 
 import (
 	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -14,8 +15,16 @@ import (
 // server over TCP, or, with ZKBENCH_APACHE=1, a standalone Apache ZooKeeper that
 // keeps its data in memory.
 func BenchServer(b *testing.B) string {
-	if os.Getenv("ZKBENCH_APACHE") == "1" {
-		opts := &apache.Options{TickTime: 2 * time.Second, Heap: 256}
+	b.Helper()
+	return BenchServerOf(b, 256)
+}
+
+// BenchServerOf is BenchServer; Apache ZooKeeper has a heap of that many MB, or of
+// ZKBENCH_HEAP.
+func BenchServerOf(b *testing.B, heap int) string {
+	b.Helper()
+	if OnApache() {
+		opts := &apache.Options{TickTime: 2 * time.Second, Heap: BenchNumber(b, "ZKBENCH_HEAP", heap)}
 		if _, err := os.Stat("/dev/shm"); err == nil {
 			opts.Dir = "/dev/shm"
 		}
@@ -25,4 +34,20 @@ func BenchServer(b *testing.B) string {
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, srv.Close()) })
 	return srv.Addr()
+}
+
+// OnApache reports whether benchmarks run on Apache ZooKeeper.
+func OnApache() bool { return os.Getenv("ZKBENCH_APACHE") == "1" }
+
+// BenchNumber is the number in a variable of the environment; usual if it is not set.
+func BenchNumber(b *testing.B, name string, usual int) int {
+	b.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return usual
+	}
+	n, err := strconv.Atoi(text)
+	require.NoError(b, err, name)
+	require.Positive(b, n, name)
+	return n
 }
