@@ -62,6 +62,7 @@ func TestEnvironmentFillsInWhatTheCommandLineLeavesOpen(t *testing.T) {
 }
 
 func TestErrorsAreJSONWhereTheOutputIs(t *testing.T) {
+	t.Parallel()
 	z := start(t, command("127.0.0.1:1", "lock", "ls", "/a", "-o", "json", "--connect-timeout", "2s")).ends(exit.CodeUnavailable)
 	var got map[string]any
 	require.NoError(t, json.Unmarshal([]byte(z.err.String()), &got), z.err.String())

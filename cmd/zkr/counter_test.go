@@ -144,6 +144,7 @@ func TestCounterWatchShowsEachChange(t *testing.T) {
 // TestChangeWithoutAnAnswerIsUnknown: neither done nor not done, whether zkr
 // gives up by itself or a signal ends zkr.
 func TestChangeWithoutAnAnswerIsUnknown(t *testing.T) {
+	t.Parallel()
 	for _, signal := range []bool{false, true} {
 		t.Run(fmt.Sprintf("signal %v", signal), func(t *testing.T) {
 			b := newBed(t)

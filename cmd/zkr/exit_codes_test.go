@@ -88,6 +88,7 @@ func (b *bed) failing(flags ...string) *zkrProcess {
 // TestEachExitCodeIsThatOfSomeRun: all exit codes in the help are real, and
 // there are no others.
 func TestEachExitCodeIsThatOfSomeRun(t *testing.T) {
+	t.Parallel()
 	var told []int
 	for _, e := range cli.ExitCodes {
 		told = append(told, e.Code)

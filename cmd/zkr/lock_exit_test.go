@@ -148,6 +148,7 @@ func TestWrongArgumentsAreRefusedBeforeAnythingIsTried(t *testing.T) {
 }
 
 func TestNoServerIsSaidWithWhatToDo(t *testing.T) {
+	t.Parallel()
 	z := start(t, command("127.0.0.1:1", locked("/a", []string{"--connect-timeout", "2s"}, "true")...)).ends(exit.CodeUnavailable)
 	assert.Contains(t, z.err.String(), "connection refused")
 	assert.Contains(t, z.err.String(), "tried 127.0.0.1:1 for 2s")

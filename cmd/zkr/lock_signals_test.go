@@ -42,6 +42,7 @@ func TestP28SignalWhileWaitingEndsTheWait(t *testing.T) {
 // TestP28SignalWhileTheServerIsSilent: museum P28. Neither a silent server nor
 // a server that hangs up keeps zkr from ending.
 func TestP28SignalWhileTheServerIsSilent(t *testing.T) {
+	t.Parallel()
 	for _, hangsUp := range []bool{false, true} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)

@@ -72,9 +72,9 @@ func TestMain(m *testing.M) {
 	heedSignals()
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		beside := "16" // they wait more than they work
+		beside := "40" // they wait more than they work
 		if testing.Short() {
-			beside = "8" // but less so with the race detector
+			beside = "24" // but less so with the race detector
 		}
 		_ = f.Value.Set(beside)
 	}
