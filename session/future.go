@@ -133,38 +133,56 @@ type request[T any] struct {
 	refused func(code int32, d *wire.Decoder) (T, error) // instead of the plain error
 }
 
+// sentRequest is a future with its request, in one piece of memory.
+type sentRequest[T any] struct {
+	Future[T]
+	request  request[T]
+	call     wire.Call
+	answered func(error) // reports the answer
+}
+
 // start sends r on the present connection.
 func start[T any](s *Session, r request[T]) *Future[T] {
-	f := &Future[T]{op: r.op, path: r.path, write: r.write, done: make(chan struct{})}
-	var zero T
-	answered := s.reports.timed(r.op, r.path, s.now)
-	call := &wire.Call{Op: r.code, Commits: r.write, FirstConnection: r.firstConnection, Done: func(a wire.Answer) {
-		v := zero
-		var err error
-		switch {
-		case a.Err != nil:
-			err = f.fail(a.Err, !errors.Is(a.Err, wire.ErrNotSent))
-		case isAmbiguous(a.Code):
-			err = f.fail(codeError(a.Code), true)
-		case a.Code != wire.CodeOK && r.refused != nil:
-			v, err = r.refused(a.Code, a.Body)
-		case a.Code != wire.CodeOK:
-			err = f.fail(codeError(a.Code), false)
-		default:
-			if v, err = r.decode(a.Body); err == nil {
-				err = a.Body.Err()
-			}
-			if err != nil {
-				err = f.failOnce(err)
-			}
-		}
-		answered(err)
-		f.setResult(v, err)
-	}}
-	if err := s.link.Send(call, r.body); err != nil {
-		f.setResult(zero, f.fail(err, false))
+	p := &sentRequest[T]{
+		Future:   Future[T]{op: r.op, path: r.path, write: r.write, done: make(chan struct{})},
+		request:  r,
+		answered: s.reports.timed(r.op, r.path, s),
 	}
-	return f
+	p.call = wire.Call{Op: r.code, Commits: r.write, FirstConnection: r.firstConnection, Done: p.settle}
+	if err := s.link.Send(&p.call, r.body); err != nil {
+		var zero T
+		p.setResult(zero, p.fail(err, false))
+	}
+	return &p.Future
+}
+
+// settle settles the future with the answer.
+func (p *sentRequest[T]) settle(a wire.Answer) {
+	v, err := p.read(a)
+	p.answered(err)
+	p.request, p.call, p.answered = request[T]{}, wire.Call{}, nil // futures are kept for long
+	p.setResult(v, err)
+}
+
+// read reads the answer.
+func (p *sentRequest[T]) read(a wire.Answer) (v T, err error) {
+	switch {
+	case a.Err != nil:
+		return v, p.fail(a.Err, !errors.Is(a.Err, wire.ErrNotSent))
+	case isAmbiguous(a.Code):
+		return v, p.fail(codeError(a.Code), true)
+	case a.Code != wire.CodeOK && p.request.refused != nil:
+		return p.request.refused(a.Code, a.Body)
+	case a.Code != wire.CodeOK:
+		return v, p.fail(codeError(a.Code), false)
+	}
+	if v, err = p.request.decode(a.Body); err == nil {
+		err = a.Body.Err()
+	}
+	if err != nil {
+		err = p.failOnce(err)
+	}
+	return v, err
 }
 
 // failed is a future that never was a request.

@@ -148,13 +148,13 @@ func (r *reporter) reportNoConnection(last State, since time.Duration) {
 }
 
 // timed starts the time of a request and returns what to call with its result.
-func (r *reporter) timed(op, path string, now func() time.Time) func(error) {
+func (r *reporter) timed(op, path string, s *Session) func(error) {
 	if r == nil || r.requests == nil {
 		return func(error) {}
 	}
-	began := now()
+	began := s.now()
 	return func(err error) {
-		r.requests.ObserveRequest(r.c.life, observe.Request{Op: op, Path: path, Took: now().Sub(began), Result: resultOf(err), Err: err})
+		r.requests.ObserveRequest(r.c.life, observe.Request{Op: op, Path: path, Took: s.now().Sub(began), Result: resultOf(err), Err: err})
 	}
 }
 

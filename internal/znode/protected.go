@@ -3,7 +3,6 @@ package znode
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"fmt"
 	"strings"
 )
 
@@ -25,7 +24,14 @@ func NewID() string {
 	_, _ = rand.Read(b[:]) // never fails
 	b[6] = b[6]&0x0f | 0x40
 	b[8] = b[8]&0x3f | 0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+	out := make([]byte, 0, UUIDLength)
+	for i, part := range [][]byte{b[:4], b[4:6], b[6:8], b[8:10], b[10:]} {
+		if i > 0 {
+			out = append(out, '-')
+		}
+		out = hex.AppendEncode(out, part)
+	}
+	return string(out)
 }
 
 // Protected is a new name in Curator's form: "_c_", a UUID, "-" and base.

@@ -26,6 +26,8 @@ type conn struct {
 	dead    chan struct{} // closed by kill
 	killing sync.Once
 
+	// head is the length of the frame that is read. Only the reading goroutine touches it.
+	head [4]byte
 	// inbox is the part that go-zookeeper has not read yet of the last frame meant
 	// for it. Only its reading goroutine touches it.
 	inbox []byte
@@ -201,7 +203,7 @@ func (c *conn) acceptWelcome(frame []byte) error {
 	// Credentials go first on the connection; other requests are sent only
 	// after them.
 	for _, cred := range c.link.cfg.Credentials {
-		c.out = appendFrame(c.out, xidAuth, OpSetAuth, func(e *Encoder) {
+		c.out = c.machine.appendFrame(c.out, xidAuth, OpSetAuth, func(e *Encoder) {
 			e.Int32(0)
 			e.String(cred.Scheme)
 			e.Bytes(cred.Auth)

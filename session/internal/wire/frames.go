@@ -10,11 +10,10 @@ import (
 // readFrame reads one frame. A long one is read in pieces, so that a length
 // alone does not make it allocate.
 func (c *conn) readFrame() ([]byte, error) {
-	var head [4]byte
-	if _, err := io.ReadFull(c.in, head[:]); err != nil {
+	if _, err := io.ReadFull(c.in, c.head[:]); err != nil {
 		return nil, err
 	}
-	size := int64(int32(binary.BigEndian.Uint32(head[:])))
+	size := int64(int32(binary.BigEndian.Uint32(c.head[:])))
 	if size < 0 || size > int64(c.link.cfg.MaxFrame) {
 		return nil, fmt.Errorf("%w: %w: the server announced a frame of %d bytes, the limit is %d", errProtocol, ErrReplyTooLarge, size, c.link.cfg.MaxFrame)
 	}
@@ -61,9 +60,13 @@ func (c *conn) wake() {
 	}
 }
 
+// keptBuffer is the size of the largest buffer that the writer uses again.
+const keptBuffer = 64 << 10
+
 // write moves frames to the server until the connection dies. A goroutine of
 // its own, so that no caller ever waits for a full socket.
 func (c *conn) write() {
+	var written []byte // a buffer for the next frames
 	for {
 		select {
 		case <-c.wakeup:
@@ -72,7 +75,9 @@ func (c *conn) write() {
 		}
 		c.link.mu.Lock()
 		frames := c.out
-		c.out = nil
+		if len(frames) > 0 {
+			c.out, written = written[:0], nil
+		}
 		c.machine.markSent()
 		limit := c.link.timeoutLocked() * 2 / 3
 		c.link.mu.Unlock()
@@ -86,6 +91,9 @@ func (c *conn) write() {
 		if err != nil {
 			c.kill(err)
 			return
+		}
+		if cap(frames) <= keptBuffer {
+			written = frames
 		}
 	}
 }

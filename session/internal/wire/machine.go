@@ -91,11 +91,12 @@ type machine struct {
 	phase   phase
 	greeted time.Time // when the connect request was sent
 	first   bool      // the server made the session on this connection
-	calls   []*Call   // unanswered, in the order sent: the server keeps it
+	calls   callQueue // unanswered
 	unsent  int       // how many calls at the end of it were not written yet
 	pings   []time.Time
 	pairs   bool      // see Config.PairPings
 	pinged  time.Time // when the newest ping was sent that is not go-zookeeper's
+	encoder Encoder   // used again and again
 }
 
 // handleConnect takes go-zookeeper's connect request and returns the bytes to send instead.
@@ -148,13 +149,13 @@ func (m *machine) submit(buf []byte, c *Call, body func(*Encoder), now time.Time
 		m.mem.nextXid = ourXids
 	}
 	at := len(buf)
-	out := appendFrame(buf, m.mem.nextXid, c.Op, body)
+	out := m.appendFrame(buf, m.mem.nextXid, c.Op, body)
 	if size := len(out) - at - 4; size > limit {
 		return buf, fmt.Errorf("%w: %d bytes, the limit is %d", ErrTooLarge, size, limit)
 	}
 	c.xid, c.sent = m.mem.nextXid, now
 	m.mem.nextXid++
-	m.calls = append(m.calls, c)
+	m.calls.push(c)
 	m.unsent++
 	return out, nil
 }
@@ -166,7 +167,7 @@ func (m *machine) markSent() { m.unsent = 0 }
 // them.
 func (m *machine) ping(buf []byte, now time.Time) []byte {
 	m.pings, m.pinged = append(m.pings, now), now
-	return appendFrame(buf, xidPing, OpPing, nil)
+	return m.appendFrame(buf, xidPing, OpPing, nil)
 }
 
 // forward appends a frame of go-zookeeper's own, with its length, to buf. With
@@ -237,36 +238,31 @@ func receiveEvent(d *Decoder) (incoming, error) {
 // the requests; any other order means that one side has lost count, and then
 // no answer can be trusted.
 func (m *machine) matchAnswer(xid int32, a Answer) (incoming, error) {
-	if len(m.calls) <= m.unsent || m.calls[0].xid != xid { // unsent requests have no answer
+	if m.calls.len() <= m.unsent || m.calls.first().xid != xid { // unsent requests have no answer
 		return incoming{}, fmt.Errorf("%w: answer %#x out of order", errProtocol, xid)
 	}
-	c := m.calls[0]
-	m.calls[0] = nil
-	m.calls = m.calls[1:]
+	// A call stays in the queue, whose end settles it, if the answer ends the connection.
 	switch a.Code {
 	case CodeSessionExpired:
-		m.requeue(c)
 		return incoming{}, ErrExpired
 	case CodeSessionMoved:
 		// Another connection of this session was accepted elsewhere after this one: its
 		// answers mean nothing any more. The request itself was refused, but the
 		// outcome of the requests before it is just as unknown.
-		m.requeue(c)
 		return incoming{}, errMoved
 	}
+	c := m.calls.pop()
 	a.Sent = c.sent
 	return incoming{call: c, answer: a, zxid: a.Zxid}, nil
 }
 
-// requeue puts c back so that the end of the connection settles it.
-func (m *machine) requeue(c *Call) { m.calls = append([]*Call{c}, m.calls...) }
-
 // abandon ends the connection and returns the calls that get no answer: those
 // that may have reached the server, and those that have not.
 func (m *machine) abandon() (unanswered, unsent []*Call) {
-	at := len(m.calls) - m.unsent
-	unanswered, unsent = m.calls[:at], m.calls[at:]
-	m.calls, m.pings, m.unsent = nil, nil, 0
+	all := m.calls.takeAll()
+	at := len(all) - m.unsent
+	unanswered, unsent = all[:at], all[at:]
+	m.pings, m.unsent = nil, 0
 	return unanswered, unsent
 }
 
@@ -281,9 +277,11 @@ func settleAll(unanswered, unsent []*Call) {
 }
 
 // appendFrame appends a request frame to buf.
-func appendFrame(buf []byte, xid, op int32, body func(*Encoder)) []byte {
+func (m *machine) appendFrame(buf []byte, xid, op int32, body func(*Encoder)) []byte {
 	at := len(buf)
-	e := &Encoder{b: append(buf, 0, 0, 0, 0)}
+	e := &m.encoder
+	defer func() { e.b = nil }()
+	e.b = append(buf, 0, 0, 0, 0)
 	e.Int32(xid)
 	e.Int32(op)
 	if body != nil {

@@ -191,7 +191,7 @@ func TestShortFramesAreRefused(t *testing.T) {
 
 // Another ping follows each ping of go-zookeeper, if pings are paired.
 func TestPingsAreTouchesInTheirOrder(t *testing.T) {
-	ping := appendFrame(nil, xidPing, OpPing, nil)
+	ping := new(machine).appendFrame(nil, xidPing, OpPing, nil)
 	assert.Equal(t, ping, opened(t, &memory{}).forward(nil, ping, at(1)))
 	m := opened(t, &memory{})
 	m.pairs, m.mem.timeout = true, 6*time.Second
@@ -201,7 +201,7 @@ func TestPingsAreTouchesInTheirOrder(t *testing.T) {
 	assert.Equal(t, slices.Repeat(ping, 4), out)
 	assert.Equal(t, ping, m.forward(nil, ping, at(4)), "one was sent a second ago")
 	m.pings = m.pings[:4]
-	other := appendFrame(nil, 1, OpCloseSession, nil)
+	other := new(machine).appendFrame(nil, 1, OpCloseSession, nil)
 	assert.Equal(t, slices.Concat(out, other), m.forward(out, other, at(5)))
 	for _, want := range []time.Time{at(1), at(1), at(3), at(3), {}} {
 		in, err := m.receive(reply(xidPing, 1, 0))
@@ -303,7 +303,7 @@ func TestATooLargeRequestIsNotSubmitted(t *testing.T) {
 	out, err := m.submit([]byte("before"), &Call{}, body, at(1), 111)
 	require.ErrorIs(t, err, ErrTooLarge)
 	assert.Equal(t, "before", string(out))
-	assert.Empty(t, m.calls)
+	assert.Zero(t, m.calls.len())
 	out, err = m.submit(nil, &Call{}, body, at(1), 112)
 	require.NoError(t, err)
 	assert.Len(t, out, 4+112)
