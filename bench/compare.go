@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/bench/internal/task"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -131,6 +132,9 @@ func (c *contest) report(all []workload) error {
 	if err := write(os.Stdout, c.peers, rows(c.profile, all, c.figures)); err != nil {
 		return err
 	}
+	if err := writeCosts(os.Stdout, costs(all, c.figures)); err != nil {
+		return err
+	}
 	var versions []string
 	for _, peer := range c.peers {
 		if p := c.running[peer]; p != nil {
@@ -154,24 +158,24 @@ func load() string {
 // runOnce is a run of a workload. A failed peer is started again for the next run.
 func (c *contest) runOnce(ctx context.Context, w workload, peer string, round int) figure {
 	f := figure{Profile: c.profile.name, Workload: w.name, Peer: peer, Round: round, Unit: w.unit}
-	value, err := c.measure(ctx, w, peer)
+	answer, err := c.measure(ctx, w, peer)
 	if err != nil {
 		f.Error = err.Error()
 		fmt.Fprintf(os.Stderr, "%s: %s: %v\n", w.name, peer, err)
 	}
-	f.Value = value
+	f.Value, f.Cost = answer.Value, answer.Cost
 	return f
 }
 
 // measure runs a workload on a path of its own, and cleans up.
-func (c *contest) measure(ctx context.Context, w workload, peer string) (value float64, err error) {
+func (c *contest) measure(ctx context.Context, w workload, peer string) (answer task.Answer, err error) {
 	limit, cancel := context.WithTimeoutCause(ctx, c.warm+c.time+patience, errors.New("it takes too long"))
 	defer cancel()
 	if c.running[peer] == nil {
 		start := c.how[peer]
 		p, err := launch(limit, exec.Command(start[0], start[1:]...))
 		if err != nil {
-			return 0, fmt.Errorf("start: %w", err)
+			return answer, fmt.Errorf("start: %w", err)
 		}
 		c.running[peer] = p
 	}
@@ -180,15 +184,15 @@ func (c *contest) measure(ctx context.Context, w workload, peer string) (value f
 	t.Path, t.WarmMS, t.TimeMS = fmt.Sprintf("%s/%d", c.root, c.runs), c.warm.Milliseconds(), c.time.Milliseconds()
 	if w.exists {
 		if err := c.znodes.createTree(limit, t.Path, w.initialChildren()); err != nil {
-			return 0, fmt.Errorf("prepare: %w", err)
+			return answer, fmt.Errorf("prepare: %w", err)
 		}
 	}
-	answer, err := c.running[peer].ask(limit, t, w.writer(c.znodes, t.Path))
+	answer, err = c.running[peer].ask(limit, t, w.writer(c.znodes, t.Path))
 	if err != nil {
 		c.running[peer].kill() // before removing znodes still in use
 		delete(c.running, peer)
 	}
-	return answer.Value, errors.Join(err, c.znodes.cleanUp(ctx, t.Path))
+	return answer, errors.Join(err, c.znodes.cleanUp(ctx, t.Path))
 }
 
 // endAll ends all peers.

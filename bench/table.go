@@ -101,6 +101,11 @@ func write(out io.Writer, peers []string, all []row) error {
 		}
 		lines = append(lines, append(cells, r.judgeRatios()...))
 	}
+	return writeAligned(out, lines)
+}
+
+// writeAligned writes the lines of a table, the cells of a column equally wide.
+func writeAligned(out io.Writer, lines [][]string) error {
 	widths := make([]int, len(lines[0]))
 	for _, cells := range lines {
 		for i, cell := range cells {

@@ -83,17 +83,17 @@ func awaitGone(ctx context.Context, conn *zk.Conn, path string) error {
 }
 
 // measureNotice measures from a deletion by the first client until the second knows.
-func measureNotice(ctx context.Context, t task.Task, conns []*zk.Conn) (float64, error) {
+func measureNotice(ctx context.Context, t task.Task, conns []*zk.Conn) (task.Measured, error) {
 	writer, watcher := conns[0], conns[1]
 	path := t.Path + "/n"
-	var all []float64
-	for start := time.Now(); len(all) == 0 || time.Since(start) < t.Warm()+t.Time(); {
+	samples := t.StartSamples()
+	for !samples.Over() {
 		if _, err := writer.Create(path, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != nil {
-			return 0, err
+			return task.Measured{}, err
 		}
 		_, _, gone, err := watcher.ExistsW(path)
 		if err != nil {
-			return 0, err
+			return task.Measured{}, err
 		}
 		deleted := make(chan error, 1)
 		began := time.Now()
@@ -102,41 +102,39 @@ func measureNotice(ctx context.Context, t task.Task, conns []*zk.Conn) (float64,
 		select {
 		case <-gone:
 		case <-ctx.Done():
-			return 0, context.Cause(ctx)
+			return task.Measured{}, context.Cause(ctx)
 		}
 		took := time.Since(began)
 		if err := <-deleted; err != nil {
-			return 0, err
+			return task.Measured{}, err
 		}
-		if began.Sub(start) > t.Warm() {
-			all = append(all, float64(took.Microseconds()))
-		}
+		samples.Add(float64(took.Microseconds()))
 	}
-	return task.Median(all), nil
+	return samples.Median(), nil
 }
 
 // changes measures the age of each change of a znode when it has been read.
-func changes(ctx context.Context, t task.Task, conn *zk.Conn, ready func() error) (float64, error) {
+func changes(ctx context.Context, t task.Task, conn *zk.Conn, ready func() error) (task.Measured, error) {
 	path := t.Path + "/" + task.ChangedChild
 	_, _, changed, err := conn.GetW(path)
 	if err == nil {
 		err = ready()
 	}
-	var all []float64
-	for start := time.Now(); err == nil && (len(all) == 0 || time.Since(start) < t.Warm()+t.Time()); {
+	samples := t.StartSamples()
+	for err == nil && !samples.Over() {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return 0, context.Cause(ctx)
+			return task.Measured{}, context.Cause(ctx)
 		}
 		var data []byte
 		var us float64
 		if data, _, changed, err = conn.GetW(path); err == nil {
 			us, err = task.Since(data)
 		}
-		if err == nil && time.Since(start) > t.Warm() {
-			all = append(all, us)
+		if err == nil {
+			samples.Add(us)
 		}
 	}
-	return task.Median(all), err
+	return samples.Median(), err
 }

@@ -42,12 +42,12 @@ type silent struct{}
 func (silent) Printf(string, ...any) {}
 
 // Measure implements [task.Peer].
-func (p Peer) Measure(ctx context.Context, t task.Task, ready func() error) (float64, error) {
+func (p Peer) Measure(ctx context.Context, t task.Task, ready func() error) (task.Measured, error) {
 	var conns []*zk.Conn
 	for range t.Clients {
 		conn, err := p.connect(ctx)
 		if err != nil {
-			return 0, err
+			return task.Measured{}, err
 		}
 		defer conn.Close()
 		conns = append(conns, conn)
@@ -66,7 +66,7 @@ func (p Peer) Measure(ctx context.Context, t task.Task, ready func() error) (flo
 			work = circle.work(i)
 		}
 		if work == nil {
-			return 0, fmt.Errorf("cannot measure %q", t.Kind)
+			return task.Measured{}, fmt.Errorf("cannot measure %q", t.Kind)
 		}
 		once = append(once, work)
 	}

@@ -24,7 +24,7 @@ type victory struct {
 
 // handOvers measures from each resignation until the next leader knows of its
 // leadership. A resigned leader stands again.
-func handOvers(ctx context.Context, t task.Task, clients []*session.Client) (float64, error) {
+func handOvers(ctx context.Context, t task.Task, clients []*session.Client) (task.Measured, error) {
 	all, ctx := errgroup.WithContext(ctx)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -52,7 +52,7 @@ func handOvers(ctx context.Context, t task.Task, clients []*session.Client) (flo
 		e := election.New(c, t.Path, &election.Options{ID: fmt.Sprint(i)})
 		if err := stand(e); err != nil {
 			cancel()
-			return 0, errors.Join(err, all.Wait())
+			return task.Measured{}, errors.Join(err, all.Wait())
 		}
 	}
 	p50, err := resignations(ctx, t, led, stand)
@@ -60,7 +60,7 @@ func handOvers(ctx context.Context, t task.Task, clients []*session.Client) (flo
 	return p50, errors.Join(err, all.Wait())
 }
 
-func resignations(ctx context.Context, t task.Task, led <-chan victory, stand func(*election.Elector) error) (float64, error) {
+func resignations(ctx context.Context, t task.Task, led <-chan victory, stand func(*election.Elector) error) (task.Measured, error) {
 	next := func() (victory, error) {
 		select {
 		case v := <-led:
@@ -71,26 +71,24 @@ func resignations(ctx context.Context, t task.Task, led <-chan victory, stand fu
 	}
 	leader, err := next()
 	if err != nil {
-		return 0, err
+		return task.Measured{}, err
 	}
-	var all []float64
-	for start := time.Now(); len(all) == 0 || time.Since(start) < t.Warm()+t.Time(); {
+	samples := t.StartSamples()
+	for !samples.Over() {
 		if err := task.Pause(ctx, rest); err != nil {
-			return 0, err
+			return task.Measured{}, err
 		}
 		old, began := leader, time.Now()
 		if err := old.l.Resign(ctx); err != nil {
-			return 0, err
+			return task.Measured{}, err
 		}
 		if leader, err = next(); err != nil {
-			return 0, err
+			return task.Measured{}, err
 		}
-		if began.Sub(start) > t.Warm() {
-			all = append(all, float64(leader.at.Sub(began).Microseconds()))
-		}
+		samples.Add(float64(leader.at.Sub(began).Microseconds()))
 		if err := stand(old.e); err != nil {
-			return 0, err
+			return task.Measured{}, err
 		}
 	}
-	return task.Median(all), nil
+	return samples.Median(), nil
 }

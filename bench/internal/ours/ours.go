@@ -28,11 +28,11 @@ type Peer struct {
 func (p Peer) Version() string { return "zkrecipes of this checkout" }
 
 // Measure implements [task.Peer].
-func (p Peer) Measure(ctx context.Context, t task.Task, ready func() error) (value float64, err error) {
+func (p Peer) Measure(ctx context.Context, t task.Task, ready func() error) (out task.Measured, err error) {
 	clients, err := p.connect(ctx, t.Clients)
 	defer func() { err = errors.Join(err, closeAll(ctx, clients)) }()
 	if err != nil {
-		return 0, err
+		return out, err
 	}
 	switch t.Kind {
 	case task.Load:
@@ -46,13 +46,13 @@ func (p Peer) Measure(ctx context.Context, t task.Task, ready func() error) (val
 	}
 	workers, err := workers(t, clients)
 	if err != nil {
-		return 0, err
+		return out, err
 	}
-	rate, err := task.Rate(ctx, t, workers)
+	out, err = task.Rate(ctx, t, workers)
 	if err == nil && t.Kind == task.Barrier {
-		return 1000 * float64(t.Workers) / rate, nil // a round is an operation of each
+		out.Value = 1000 * float64(t.Workers) / out.Value // a round is an operation of each
 	}
-	return rate, err
+	return out, err
 }
 
 func (p Peer) connect(ctx context.Context, n int) (clients []*session.Client, err error) {

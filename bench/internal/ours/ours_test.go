@@ -46,8 +46,8 @@ func TestEveryKindOfTurnsIsMeasured(t *testing.T) {
 		for value := 0.0; value == 0; c.TimeMS *= 2 {
 			measured, err := p.Measure(t.Context(), c, never)
 			require.NoError(t, err, c.Kind)
-			require.GreaterOrEqual(t, measured, 0.0, c.Kind)
-			value = measured
+			require.GreaterOrEqual(t, measured.Value, 0.0, c.Kind)
+			value = measured.Value
 			require.Less(t, c.TimeMS, int64(100_000), c.Kind)
 		}
 		// No contender is left, since the sessions are closed.
@@ -74,19 +74,19 @@ func TestEveryKindOfViewIsMeasured(t *testing.T) {
 	view := task.Task{Path: "/v", Clients: 1, Workers: 1, Nodes: 5, WarmMS: 20, TimeMS: 100}
 
 	view.Kind = task.Creates
-	value, err := p.Measure(t.Context(), view, create)
+	out, err := p.Measure(t.Context(), view, create)
 	require.NoError(t, err)
-	require.Positive(t, value)
+	require.Positive(t, out.Value)
 
 	view.Kind = task.Load
-	value, err = p.Measure(t.Context(), view, never)
+	out, err = p.Measure(t.Context(), view, never)
 	require.NoError(t, err)
-	require.Positive(t, value)
+	require.Positive(t, out.Value)
 
 	view.Kind = task.Change
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
-	value, err = p.Measure(t.Context(), view, func() error {
+	out, err = p.Measure(t.Context(), view, func() error {
 		// Waited for below; ends with ctx.
 		go func() {
 			defer close(ended)
@@ -99,7 +99,7 @@ func TestEveryKindOfViewIsMeasured(t *testing.T) {
 	cancel()
 	<-ended
 	require.NoError(t, err)
-	require.Positive(t, value)
+	require.Positive(t, out.Value)
 
 	view.Kind, view.Nodes = task.Load, 6
 	_, err = p.Measure(t.Context(), view, never)

@@ -33,7 +33,7 @@ func withView(ctx context.Context, t task.Task, c *session.Client, fn func(conte
 
 // load loads again and again: once to warm up, then as often as there is time
 // for, at least once.
-func load(ctx context.Context, t task.Task, c *session.Client) (float64, error) {
+func load(ctx context.Context, t task.Task, c *session.Client) (out task.Measured, err error) {
 	once := func() (took float64, err error) {
 		began := time.Now()
 		err = withView(ctx, t, c, func(_ context.Context, v *cache.Children[[]byte]) error {
@@ -46,20 +46,21 @@ func load(ctx context.Context, t task.Task, c *session.Client) (float64, error) 
 		return took, err
 	}
 	if _, err := once(); err != nil {
-		return 0, err
+		return out, err
 	}
 	var all []float64
 	for began := time.Now(); len(all) == 0 || time.Since(began) < t.Time(); {
 		took, err := once()
 		if err != nil {
-			return 0, err
+			return out, err
 		}
 		all = append(all, took)
 	}
-	return task.Median(all), nil
+	out.Value = task.Median(all)
+	return out, nil
 }
 
-func creates(ctx context.Context, t task.Task, c *session.Client, ready func() error) (took float64, err error) {
+func creates(ctx context.Context, t task.Task, c *session.Client, ready func() error) (out task.Measured, err error) {
 	err = withView(ctx, t, c, func(ctx context.Context, v *cache.Children[[]byte]) error {
 		if err := ready(); err != nil {
 			return err
@@ -74,38 +75,36 @@ func creates(ctx context.Context, t task.Task, c *session.Client, ready func() e
 		}
 		first, _ := v.Get(task.FirstChild)
 		us, err := task.Since(first.Value)
-		took = us / 1000
+		out.Value = us / 1000
 		return err
 	})
-	return took, err
+	return out, err
 }
 
-func change(ctx context.Context, t task.Task, c *session.Client, ready func() error) (p50 float64, err error) {
+func change(ctx context.Context, t task.Task, c *session.Client, ready func() error) (out task.Measured, err error) {
 	err = withView(ctx, t, c, func(ctx context.Context, v *cache.Children[[]byte]) error {
 		if err := ready(); err != nil {
 			return err
 		}
-		var all []float64
-		began := time.Now()
+		samples := t.StartSamples()
 		for ev, err := range v.Events(ctx) {
 			if err != nil {
 				return err
 			}
-			age := time.Since(began)
-			if len(all) > 0 && age > t.Warm()+t.Time() {
+			if samples.Over() {
 				break
 			}
-			if ev.Kind != cache.EventUpdated || age < t.Warm() {
+			if ev.Kind != cache.EventUpdated {
 				continue
 			}
 			us, err := task.Since(ev.New.Value)
 			if err != nil {
 				return err
 			}
-			all = append(all, us)
+			samples.Add(us)
 		}
-		p50 = task.Median(all)
+		out = samples.Median()
 		return nil
 	})
-	return p50, err
+	return out, err
 }

@@ -23,9 +23,9 @@ type tally struct {
 }
 
 // Rate runs all workers concurrently and returns the number of finished
-// operations per second, between the warm-up and the end. Then the workers'
+// operations per second, between the warm-up and the end, and what an operation costs. Then the workers'
 // context ends, and Rate waits for begun operations.
-func Rate(ctx context.Context, t Task, workers []Work) (float64, error) {
+func Rate(ctx context.Context, t Task, workers []Work) (Measured, error) {
 	all, ctx := errgroup.WithContext(ctx)
 	working, stop := context.WithCancel(ctx)
 	defer stop()
@@ -34,9 +34,9 @@ func Rate(ctx context.Context, t Task, workers []Work) (float64, error) {
 		// Waited for below; ends with working, or with an error.
 		all.Go(func() error { return runWorker(working, i, work, &done[i]) })
 	}
-	rate, err := observe(working, t, done)
+	measured, err := observe(working, t, done)
 	stop()
-	return rate, errors.Join(all.Wait(), err)
+	return measured, errors.Join(all.Wait(), err)
 }
 
 func runWorker(ctx context.Context, i int, work Work, done *tally) error {
@@ -54,15 +54,16 @@ func runWorker(ctx context.Context, i int, work Work, done *tally) error {
 }
 
 // observe counts the operations after the warm-up.
-func observe(ctx context.Context, t Task, done []tally) (float64, error) {
+func observe(ctx context.Context, t Task, done []tally) (Measured, error) {
 	if err := Pause(ctx, t.Warm()); err != nil {
-		return 0, err
+		return Measured{}, err
 	}
-	before, began := sum(done), time.Now()
+	meter, before, began := StartMeter(), sum(done), time.Now()
 	if err := Pause(ctx, t.Time()); err != nil {
-		return 0, err
+		return Measured{}, err
 	}
-	return float64(sum(done)-before) / time.Since(began).Seconds(), nil
+	n := sum(done) - before
+	return Measured{Value: float64(n) / time.Since(began).Seconds(), Cost: meter.Per(n)}, nil
 }
 
 func sum(done []tally) (out int64) {

@@ -36,7 +36,7 @@ func TestTheRateIsThatOfTheTimeAfterTheWarmUp(t *testing.T) {
 		}
 		rate, err := Rate(t.Context(), Task{WarmMS: 2000, TimeMS: 4000}, slices.Repeat([]Work{work}, 3))
 		require.NoError(t, err)
-		require.InDelta(t, 300, rate, 3)
+		require.InDelta(t, 300, rate.Value, 3)
 		require.Equal(t, 6*time.Second, time.Since(began))
 	})
 }

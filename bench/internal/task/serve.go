@@ -12,9 +12,9 @@ import (
 type Peer interface {
 	// Version is the library and its release.
 	Version() string
-	// Measure carries out t and returns its value. Measure calls ready for the
+	// Measure carries out t. Measure calls ready for the
 	// kinds that require it.
-	Measure(ctx context.Context, t Task, ready func() error) (float64, error)
+	Measure(ctx context.Context, t Task, ready func() error) (Measured, error)
 }
 
 // Serve does the tasks of in, and answers to out, until in ends.
@@ -37,9 +37,9 @@ func answer(ctx context.Context, t Task, p Peer, answers *json.Encoder) Answer {
 	if t.Kind == Hello {
 		return Answer{Version: p.Version()}
 	}
-	value, err := p.Measure(ctx, t, func() error { return answers.Encode(Answer{Ready: true}) })
+	m, err := p.Measure(ctx, t, func() error { return answers.Encode(Answer{Ready: true}) })
 	if err != nil {
 		return Answer{Error: fmt.Sprintf("%s: %v", t.Kind, err)}
 	}
-	return Answer{Value: value}
+	return Answer{Value: m.Value, Cost: m.Cost}
 }

@@ -14,16 +14,20 @@ type echo struct{}
 
 func (echo) Version() string { return "echo 1" }
 
-func (echo) Measure(_ context.Context, t Task, ready func() error) (float64, error) {
+func (echo) Measure(_ context.Context, t Task, ready func() error) (Measured, error) {
 	if t.Kind == Creates {
 		if err := ready(); err != nil {
-			return 0, err
+			return Measured{}, err
 		}
 	}
 	if t.Nodes < 0 {
-		return 0, errors.New("broken")
+		return Measured{}, errors.New("broken")
 	}
-	return float64(t.Nodes), nil
+	out := Measured{Value: float64(t.Nodes)}
+	if t.Kind == Lock {
+		out.Cost = &Cost{Processor: 1.5, Allocations: 2, Bytes: 30}
+	}
+	return out, nil
 }
 
 func TestEachTaskIsAnsweredByLines(t *testing.T) {
@@ -31,7 +35,7 @@ func TestEachTaskIsAnsweredByLines(t *testing.T) {
 {"kind":"load","nodes":7}
 {"kind":"creates","nodes":8}
 {"kind":"load","nodes":-1}
-{"kind":"load","nodes":9}
+{"kind":"lock","nodes":9}
 `
 	var out strings.Builder
 	require.NoError(t, Serve(t.Context(), strings.NewReader(in), &out, echo{}))
@@ -40,7 +44,7 @@ func TestEachTaskIsAnsweredByLines(t *testing.T) {
 {"ready":true}
 {"value":8}
 {"error":"load: broken"}
-{"value":9}
+{"value":9,"cost":{"cpu_us":1.5,"allocations":2,"bytes":30}}
 `, out.String())
 }
 

@@ -97,8 +97,10 @@ func (t Task) Time() time.Duration { return time.Duration(t.TimeMS) * time.Milli
 // Answer is the answer of a peer.
 type Answer struct {
 	// Ready: the view is loaded, and another answer follows.
-	Ready   bool    `json:"ready,omitempty"`
-	Value   float64 `json:"value,omitempty"`
-	Version string  `json:"version,omitempty"`
-	Error   string  `json:"error,omitempty"`
+	Ready bool    `json:"ready,omitempty"`
+	Value float64 `json:"value,omitempty"`
+	// Cost is the cost of an operation; only peers written in Go tell it.
+	Cost    *Cost  `json:"cost,omitempty"`
+	Version string `json:"version,omitempty"`
+	Error   string `json:"error,omitempty"`
 }
