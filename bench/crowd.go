@@ -2,15 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/zkrecipes/zkrecipes/bench/internal/crowd"
 )
@@ -18,43 +15,18 @@ import (
 // roleCrowd as first argument measures many clients that do the same at once.
 const roleCrowd = "crowd"
 
-// crowdSettings are the settings of its command line.
+// crowdSettings are the settings of its command line; the variants are tasks.
 type crowdSettings struct {
-	counts        []int
-	tasks         []string
-	timeout, tick time.Duration
-	shared        bool
-	servers       string
+	manySettings
+	shared bool
 }
 
 func parseCrowd(args []string, out io.Writer) (s crowdSettings, err error) {
-	flags := flag.NewFlagSet("bench crowd", flag.ContinueOnError)
-	flags.SetOutput(out)
-	counts := flags.String("n", "1000,2000,4000", "numbers of clients, each with a session of its own")
-	names := flags.String("what", strings.Join(crowd.Tasks(), ","), "what they do at once: have a turn each, or join a job and leave it")
-	flags.DurationVar(&s.timeout, "timeout", 10*time.Second, "session timeout")
-	flags.DurationVar(&s.tick, "tick", 2*time.Second, "the servers' tickTime")
+	flags := newManyFlags(roleCrowd, out, "1000,2000,4000", "what",
+		"what the sessions do at once: have a turn each, or join a job and leave it", crowd.Tasks())
 	flags.BoolVar(&s.shared, "shared", false, "let the sessions share their heartbeats")
-	flags.StringVar(&s.servers, "servers", "", "connect string of a running ensemble, without a chroot; default: start one server")
-	if err := flags.Parse(args); err != nil {
-		return s, err
-	}
-	if s.counts, err = parseCounts(*counts); err != nil {
-		return s, err
-	}
-	s.tasks = strings.Split(*names, ",")
-	for _, name := range s.tasks {
-		if !slices.Contains(crowd.Tasks(), name) {
-			return s, fmt.Errorf("-what: %q is not one of %s", name, strings.Join(crowd.Tasks(), ", "))
-		}
-	}
-	switch {
-	case flags.NArg() > 0:
-		return s, fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	case s.timeout <= 0, s.tick <= 0:
-		return s, errors.New("-timeout and -tick must be more than 0")
-	}
-	return s, nil
+	s.manySettings, err = flags.parse(args)
+	return s, err
 }
 
 // measureCrowd is the command.
@@ -63,17 +35,11 @@ func measureCrowd(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	var measures []func(servers, root string) ([]crowd.Figures, error)
-	for _, task := range s.tasks {
-		for _, n := range s.counts {
-			measures = append(measures, func(servers, root string) ([]crowd.Figures, error) {
-				return crowd.Measure(ctx, crowd.Setting{
-					Servers: servers, Root: root, Clients: n, What: task, Timeout: s.timeout, Tick: s.tick, Shared: s.shared,
-				})
-			})
-		}
-	}
-	all, err := measureEach(ctx, os.Stdout, s.servers, started{number: 1, tick: s.tick}, s.timeout, measures)
+	all, err := measureMany(ctx, s.manySettings, 1, s.byVariant(), func(r manyRun) ([]crowd.Figures, error) {
+		return crowd.Measure(ctx, crowd.Setting{
+			Servers: r.servers, Root: r.root, Clients: r.n, What: r.variant, Timeout: s.timeout, Tick: s.tick, Shared: s.shared,
+		})
+	})
 	if err != nil {
 		return err
 	}

@@ -13,13 +13,15 @@ import (
 func TestCrowdCommandLine(t *testing.T) {
 	s, err := parseCrowd(nil, io.Discard)
 	require.NoError(t, err)
-	require.Equal(t, crowdSettings{
-		counts: []int{1000, 2000, 4000}, tasks: []string{"lock", "semaphore", "election", "workers"},
+	require.Equal(t, crowdSettings{manySettings: manySettings{
+		counts: []int{1000, 2000, 4000}, variants: []string{"lock", "semaphore", "election", "workers"},
 		timeout: 10 * time.Second, tick: 2 * time.Second,
-	}, s)
+	}}, s)
 	s, err = parseCrowd([]string{"-n", "7,8", "-what", "workers", "-shared", "-timeout", "20s", "-tick", "1s", "-servers", "a:1"}, io.Discard)
 	require.NoError(t, err)
-	require.Equal(t, crowdSettings{counts: []int{7, 8}, tasks: []string{"workers"}, shared: true, timeout: 20 * time.Second, tick: time.Second, servers: "a:1"}, s)
+	require.Equal(t, crowdSettings{shared: true, manySettings: manySettings{
+		counts: []int{7, 8}, variants: []string{"workers"}, timeout: 20 * time.Second, tick: time.Second, servers: "a:1",
+	}}, s)
 	for _, c := range []struct {
 		args []string
 		want string

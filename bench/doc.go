@@ -6,16 +6,23 @@
 //
 // The command starts a standalone server from Debian's packages, with its data
 // in memory, or uses -servers. Each figure is a line of JSON on standard
-// output: workload, peer, round, value, unit. A table follows: the medians, and
-// the ratio of our median to the best other peer's, with its target. Progress
+// output: workload, peer, round, value, unit, and for the peers written in Go the cost of an
+// operation for the peer's process. Two tables follow: the medians, and the ratio of our
+// median to the best other peer's, with its target; and the costs, ours beside
+// go-zookeeper's. Progress
 // and errors go to standard error; after an error the exit code is 1.
 //
-// # The price of trust
+// # Many sessions
 //
 //	cd bench && go run . crowd [-n 1000,2000,4000] [-what lock,semaphore,election,workers] [-shared]
 //
 // measures clients that all want the same at once, each with a session of its own: requests,
 // bytes and time, and the exponents of their growth.
+//
+//	cd bench && go run . idle [-n 1000,10000] [-peers ours,go-zookeeper] [-time 30s]
+//
+// measures sessions that do nothing, in one process: their memory, and how often the process
+// wakes up.
 //
 //	cd bench && go run . holders [-n 500,1000,2000,4000,8000] [-rules own,shared,none] [-time 30s]
 //

@@ -33,6 +33,8 @@ func main() {
 			run, args = measureHolders, args[1:]
 		case roleCrowd:
 			run, args = measureCrowd, args[1:]
+		case roleIdle:
+			run, args = measureIdle, args[1:]
 		}
 	}
 	err := run(ctx, args)

@@ -2,14 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
-	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
@@ -51,31 +48,4 @@ func serve(ctx context.Context, how started) (*apache.Cluster, error) {
 		return nil, fmt.Errorf("start a server, or use -servers: %w", err)
 	}
 	return cluster, nil
-}
-
-// measureEach makes measurements one after the other, each on these servers and below a path
-// of its own, which is removed afterwards. It writes all figures to out, as lines of JSON.
-func measureEach[F any](
-	ctx context.Context, out io.Writer, running string, how started, timeout time.Duration,
-	measures []func(servers, root string) ([]F, error),
-) (all []F, err error) {
-	lines := json.NewEncoder(out)
-	err = onServers(ctx, running, how, timeout, func(servers string, z znodes) error {
-		for _, measure := range measures {
-			root := "/bench-" + session.NewID()
-			if err := z.createTree(ctx, root, 0); err != nil {
-				return err
-			}
-			figures, err := measure(servers, root)
-			for _, f := range figures {
-				err = errors.Join(err, lines.Encode(f))
-			}
-			if err = errors.Join(err, z.cleanUp(ctx, root)); err != nil {
-				return err
-			}
-			all = append(all, figures...)
-		}
-		return nil
-	})
-	return all, err
 }

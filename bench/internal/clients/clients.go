@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// atOnce is how many sessions are made, or closed, at a time.
-const atOnce = 64
+// AtOnce is how many sessions are made, or closed, at a time.
+const AtOnce = 64
 
 // Connect connects n clients, and calls then with each; then may be nil. After an error,
 // the clients that were connected are among the result.
 func Connect(ctx context.Context, n int, servers string, o *session.Options, then func(ctx context.Context, i int, c *session.Client) error) ([]*session.Client, error) {
 	out := make([]*session.Client, n)
 	connecting, ctx := errgroup.WithContext(ctx)
-	connecting.SetLimit(atOnce)
+	connecting.SetLimit(AtOnce)
 	for i := range out {
 		// Waited for below; ends with ctx.
 		connecting.Go(func() (err error) {
@@ -35,7 +35,7 @@ func Close(ctx context.Context, clients []*session.Client) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	var closing errgroup.Group
-	closing.SetLimit(atOnce)
+	closing.SetLimit(AtOnce)
 	for _, c := range clients {
 		if c != nil {
 			// Waited for below; ends with ctx.

@@ -45,7 +45,7 @@ func (silent) Printf(string, ...any) {}
 func (p Peer) Measure(ctx context.Context, t task.Task, ready func() error) (task.Measured, error) {
 	var conns []*zk.Conn
 	for range t.Clients {
-		conn, err := p.connect(ctx)
+		conn, err := p.Connect(ctx)
 		if err != nil {
 			return task.Measured{}, err
 		}
@@ -76,7 +76,8 @@ func (p Peer) Measure(ctx context.Context, t task.Task, ready func() error) (tas
 	return task.Rate(ctx, t, workers)
 }
 
-func (p Peer) connect(ctx context.Context) (*zk.Conn, error) {
+// Connect connects, and returns once a server has made the session.
+func (p Peer) Connect(ctx context.Context) (*zk.Conn, error) {
 	conn, events, err := zk.Connect(strings.Split(p.Servers, ","), p.Timeout, zk.WithLogger(silent{}), zk.WithLogInfo(false))
 	if err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ func TestTheTurnGoesAroundTheRing(t *testing.T) {
 		}
 	})
 	p := Peer{Servers: srv.Addr(), Timeout: 10 * time.Second}
-	conn, err := p.connect(t.Context())
+	conn, err := p.Connect(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
 	_, err = conn.Create("/ring", nil, 0, zk.WorldACL(zk.PermAll))
@@ -53,7 +53,7 @@ func TestFloorsOfEventsAreMeasured(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, srv.Close()) })
 	p := Peer{Servers: srv.Addr(), Timeout: 10 * time.Second}
-	conn, err := p.connect(t.Context())
+	conn, err := p.Connect(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
 	for _, path := range []string{"/f", "/f/" + task.ChangedChild} {
@@ -90,7 +90,7 @@ func TestEveryKindIsMeasured(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, srv.Close()) })
 	p := Peer{Servers: srv.Addr(), Timeout: 10 * time.Second}
 	require.Contains(t, p.Version(), "go-zookeeper")
-	conn, err := p.connect(t.Context())
+	conn, err := p.Connect(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(conn.Close)
 	for i, c := range []task.Task{

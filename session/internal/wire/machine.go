@@ -281,7 +281,8 @@ func (m *machine) appendFrame(buf []byte, xid, op int32, body func(*Encoder)) []
 	at := len(buf)
 	e := &m.encoder
 	defer func() { e.b = nil }()
-	e.b = append(buf, 0, 0, 0, 0)
+	e.b = buf
+	e.Int32(0) // the length, which is known in the end
 	e.Int32(xid)
 	e.Int32(op)
 	if body != nil {

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// manySettings are the settings of the measurements with many sessions.
+type manySettings struct {
+	counts        []int
+	variants      []string
+	timeout, tick time.Duration
+	servers       string
+}
+
+// manyFlags are the flags of a measurement with many sessions.
+type manyFlags struct {
+	*flag.FlagSet
+	numbers, variants *string
+	variantFlag       string   // its name
+	known             []string // variants
+	out               manySettings
+}
+
+// newManyFlags are the common flags of a command: the numbers of sessions, what they are by
+// default, and variants of the measurement, of which all are the default.
+func newManyFlags(command string, out io.Writer, numbers, variantFlag, usage string, known []string) *manyFlags {
+	f := &manyFlags{FlagSet: flag.NewFlagSet("bench "+command, flag.ContinueOnError), variantFlag: variantFlag, known: known}
+	f.SetOutput(out)
+	f.numbers = f.String("n", numbers, "numbers of sessions")
+	f.variants = f.String(variantFlag, strings.Join(known, ","), usage)
+	f.DurationVar(&f.out.timeout, "timeout", 10*time.Second, "session timeout")
+	f.DurationVar(&f.out.tick, "tick", 2*time.Second, "the servers' tickTime")
+	f.StringVar(&f.out.servers, "servers", "", "connect string of a running ensemble, without a chroot; default: start servers")
+	return f
+}
+
+// parse parses and checks args.
+func (f *manyFlags) parse(args []string) (manySettings, error) {
+	if err := f.Parse(args); err != nil {
+		return f.out, err
+	}
+	if f.NArg() > 0 {
+		return f.out, fmt.Errorf("unexpected argument %q", f.Arg(0))
+	}
+	for text := range strings.SplitSeq(*f.numbers, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return f.out, fmt.Errorf("-n: %q is not a positive number", text)
+		}
+		f.out.counts = append(f.out.counts, n)
+	}
+	f.out.variants = strings.Split(*f.variants, ",")
+	for _, v := range f.out.variants {
+		if !slices.Contains(f.known, v) {
+			return f.out, fmt.Errorf("-%s: %q is not one of %s", f.variantFlag, v, strings.Join(f.known, ", "))
+		}
+	}
+	if f.out.timeout <= 0 || f.out.tick <= 0 {
+		return f.out, errors.New("-timeout and -tick must be more than 0")
+	}
+	return f.out, nil
+}
+
+// manyRun is a measurement of a number of sessions, with servers and a path of its own.
+type manyRun struct {
+	n                      int
+	variant, servers, root string
+}
+
+// byNumber and byVariant are the runs, without their servers: all variants of a number after
+// each other, or all numbers of a variant.
+func (s manySettings) byNumber() (out []manyRun) {
+	for _, n := range s.counts {
+		for _, variant := range s.variants {
+			out = append(out, manyRun{n: n, variant: variant})
+		}
+	}
+	return out
+}
+
+func (s manySettings) byVariant() (out []manyRun) {
+	for _, variant := range s.variants {
+		for _, n := range s.counts {
+			out = append(out, manyRun{n: n, variant: variant})
+		}
+	}
+	return out
+}
+
+// measureMany makes the runs one after the other, on an ensemble of the number of servers unless
+// one runs already, each below a path of its own, which is removed afterwards. It writes all
+// figures to standard output, as lines of JSON.
+func measureMany[F any](ctx context.Context, s manySettings, servers int, runs []manyRun, measure func(manyRun) ([]F, error)) (all []F, err error) {
+	lines := json.NewEncoder(os.Stdout)
+	err = onServers(ctx, s.servers, started{number: servers, tick: s.tick}, s.timeout, func(connect string, z znodes) error {
+		for _, r := range runs {
+			r.servers, r.root = connect, "/bench-"+session.NewID()
+			if err := z.createTree(ctx, r.root, 0); err != nil {
+				return err
+			}
+			figures, err := measure(r)
+			if err = errors.Join(err, z.cleanUp(ctx, r.root)); err != nil {
+				return err
+			}
+			for _, f := range figures {
+				if err := lines.Encode(f); err != nil {
+					return err
+				}
+			}
+			all = append(all, figures...)
+		}
+		return nil
+	})
+	return all, err
+}
