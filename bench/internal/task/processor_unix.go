@@ -20,4 +20,4 @@ func ProcessorTime() time.Duration {
 }
 
 // WakeUps is how often this process has waited for something and has gone on.
-func WakeUps() int64 { return int64(usage().Nvcsw) }
+func WakeUps() int64 { return int64(usage().Nvcsw) } //nolint:unconvert // int32 on some systems
