@@ -16,6 +16,7 @@ import (
 type Client struct {
 	opts    Options
 	servers []string
+	book    *addressBook // their addresses
 	chroot  string
 	states  *states
 	reports *reporter
@@ -63,7 +64,7 @@ func Connect(ctx context.Context, servers string, o *Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("session: connect: %w", err)
 	}
-	c := &Client{opts: opts, servers: hosts, chroot: chroot, states: newStates(time.Now())}
+	c := &Client{opts: opts, servers: hosts, book: newAddressBook(opts.Resolver), chroot: chroot, states: newStates(time.Now())}
 	c.life, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if c.reports = startReporter(c); c.reports != nil {
 		c.states.report = c.reports.postState
@@ -158,7 +159,7 @@ func (r Backoff) pause(n int) time.Duration {
 // dialPause is the wait before dial number n, from 0, since the session last
 // had a connection: none but before each round of all servers after the first.
 func (s *Session) dialPause(n int) time.Duration {
-	servers := len(s.client.servers)
+	servers := s.servers.Len()
 	if n%servers != 0 {
 		return 0
 	}

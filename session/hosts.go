@@ -2,11 +2,9 @@ package session
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode"
 )
 
@@ -81,53 +79,4 @@ func bracketed(s string) bool {
 	}
 	host, rest, closed := strings.Cut(strings.TrimPrefix(s, "["), "]")
 	return closed && (rest == "" || rest[0] == ':') && host != "" && strings.HasPrefix(s, "[") && strings.Count(s, "[") == 1 && strings.Count(s, "]") == 1
-}
-
-// rotation hands out servers in turn. It is go-zookeeper's HostProvider.
-//
-// It answers "all tried" only once the session is over. go-zookeeper would then
-// wait a second, during which a lease can run out, before it tries again, and
-// look at that moment whether it was closed; while the session lives the
-// dialer does the waiting.
-type rotation struct {
-	over func() bool
-
-	// mu guards next and last.
-	mu      sync.Mutex
-	servers []string // in this session's order; not changed
-	next    int
-	last    string
-}
-
-// newRotation makes a session's own random order, so that clients spread over
-// the servers.
-func newRotation(servers []string, over func() bool) *rotation {
-	r := &rotation{over: over, servers: append([]string(nil), servers...)}
-	rand.Shuffle(len(r.servers), func(i, j int) { r.servers[i], r.servers[j] = r.servers[j], r.servers[i] })
-	return r
-}
-
-// Init ignores go-zookeeper's list: the rotation has its own.
-func (r *rotation) Init([]string) error { return nil }
-
-// Len is the number of servers.
-func (r *rotation) Len() int { return len(r.servers) }
-
-// Next is the server to try next.
-func (r *rotation) Next() (server string, allTried bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.last = r.servers[r.next%len(r.servers)]
-	r.next++
-	return r.last, r.over()
-}
-
-// Connected has nothing to note: the next dial, if any, goes to the next
-// server, since the present one has just failed.
-func (r *rotation) Connected() {}
-
-func (r *rotation) server() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.last
 }

@@ -175,33 +175,6 @@ func FuzzParseServers(f *testing.F) {
 	})
 }
 
-func TestRotationTriesAllInItsOwnOrder(t *testing.T) {
-	list := []string{"a", "b", "c", "d", "e"}
-	orders := map[string]bool{}
-	for range 200 {
-		over := false
-		r := newRotation(list, func() bool { return over })
-		require.NoError(t, r.Init([]string{"zookeeper:2181"}))
-		var got []string
-		for range r.Len() {
-			server, all := r.Next()
-			assert.False(t, all)
-			assert.Equal(t, server, r.server())
-			got = append(got, server)
-		}
-		r.Connected()
-		assert.ElementsMatch(t, list, got)
-		again, _ := r.Next()
-		assert.Equal(t, got[0], again)
-		over = true
-		_, all := r.Next()
-		assert.True(t, all)
-		orders[strings.Join(got, "")] = true
-	}
-	assert.Greater(t, len(orders), 50, "clients spread over the servers")
-	assert.Equal(t, []string{"a", "b", "c", "d", "e"}, list)
-}
-
 // CH62.
 func TestRetryPausesDoubleUpToTheirLimit(t *testing.T) {
 	r := Backoff{Min: 50 * time.Millisecond, Max: 5 * time.Second}

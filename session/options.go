@@ -67,8 +67,16 @@ type Options struct {
 	// Logger receives the same as messages for people, as [observe.Log] writes them, and
 	// rare warnings: sequence numbers that run out, servers that refuse. Default: silent.
 	Logger *slog.Logger
-	// Dialer opens connections; default: a net.Dialer. TLS runs on top.
+	// Dialer opens connections; default: a net.Dialer. TLS runs on top. A Dialer gets the
+	// servers as they stand in the list, and resolves their names itself, for instance
+	// behind a proxy, unless Resolver is set.
 	Dialer func(ctx context.Context, network, address string) (net.Conn, error)
+	// Resolver returns the addresses of a server's name; default, without a Dialer:
+	// net.DefaultResolver.LookupHost. A name may have several addresses, as those of a
+	// headless service have: each is tried as a server of its own, in random order, and
+	// the name is resolved again when all addresses of all servers have been tried. While
+	// a name cannot be resolved, the addresses last known are tried.
+	Resolver func(ctx context.Context, host string) (addresses []string, err error)
 	// Backoff is the pauses between attempts to connect.
 	Backoff Backoff
 	// MaxReply is the longest reply that the client accepts from a server, in
@@ -163,9 +171,9 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	if out.Dialer == nil {
 		out.Dialer = (&net.Dialer{}).DialContext
-	}
-	if out.TLS != nil {
-		out.Dialer = tlsDialer(out.Dialer, out.TLS)
+		if out.Resolver == nil {
+			out.Resolver = net.DefaultResolver.LookupHost
+		}
 	}
 	setDefault(&out.Backoff.Min, 50*time.Millisecond)
 	setDefault(&out.Backoff.Max, max(time.Second, out.Backoff.Min))
@@ -181,30 +189,5 @@ func setDefault[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {
 		*field = value
-	}
-}
-
-// tlsDialer runs TLS on the connections of dial.
-func tlsDialer(dial func(context.Context, string, string) (net.Conn, error), config *tls.Config) func(context.Context, string, string) (net.Conn, error) {
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		raw, err := dial(ctx, network, address)
-		if err != nil {
-			return nil, err
-		}
-		c := config
-		if c.ServerName == "" {
-			host, _, err := net.SplitHostPort(address)
-			if err != nil {
-				host = address
-			}
-			c = config.Clone()
-			c.ServerName = host
-		}
-		conn := tls.Client(raw, c)
-		if err := conn.HandshakeContext(ctx); err != nil {
-			_ = raw.Close()
-			return nil, fmt.Errorf("TLS with %s: %w", address, err)
-		}
-		return conn, nil
 	}
 }

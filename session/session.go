@@ -79,8 +79,8 @@ func newSession(ctx context.Context, c *Client, trial bool) (*Session, error) {
 	c.closingSessions.Add(1) // closeInBackground undoes it
 	asked := c.timeout()
 	s.link = wire.NewLink(ctx, wire.Config{
-		Timeout: asked, Servers: len(c.servers), MaxFrame: c.opts.MaxReply, MaxRequest: c.opts.MaxRequest,
-		Credentials: wireCredentials(c.opts.Credentials), Dial: c.opts.Dialer,
+		Timeout: asked, Servers: s.countServers, MaxFrame: c.opts.MaxReply, MaxRequest: c.opts.MaxRequest,
+		Credentials: wireCredentials(c.opts.Credentials), Dial: s.dial,
 		PairPings: c.opts.Trust == TrustQuorum, Pause: s.dialPause,
 		Now: s.now, Handler: handler{s},
 	})
@@ -90,7 +90,7 @@ func newSession(ctx context.Context, c *Client, trial bool) (*Session, error) {
 		c.setMaking(s)
 		defer c.setMaking(nil)
 	}
-	s.servers = newRotation(c.servers, func() bool { return s.link.Ended() != nil })
+	s.servers = newRotation(c.servers, s.resolve, func() bool { return s.link.Ended() != nil })
 	// go-zookeeper sees nothing but handshakes and pings: kilobytes do.
 	const buffer = 4 << 10
 	var err error

@@ -79,6 +79,7 @@ func join2(front net.Conn, backend string) {
 	both.Wait()
 }
 
+// The certificate has the name of the list of servers only, not the addresses that are dialed.
 func TestTLSChecksTheServersNameAndCarriesASession(t *testing.T) {
 	srv, err := zktest.Start(nil)
 	require.NoError(t, err)

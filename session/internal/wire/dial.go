@@ -17,10 +17,11 @@ const (
 // the link has ended: this is the gate that keeps a dead session's client from
 // opening the next session by itself.
 func (l *Link) Dial(network, address string, _ time.Duration) (net.Conn, error) {
+	servers := max(1, l.cfg.Servers())
 	l.mu.Lock()
 	n := l.dials
 	l.dials++
-	limit := l.timeoutLocked() / time.Duration(3*max(1, l.cfg.Servers))
+	limit := l.timeoutLocked() / time.Duration(3*servers)
 	ended := l.ended
 	l.mu.Unlock()
 	if ended != nil {

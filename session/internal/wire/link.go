@@ -44,8 +44,8 @@ type Config struct {
 	// Timeout is the session timeout that will be asked for; it bounds the
 	// first handshake, before one has been negotiated.
 	Timeout time.Duration
-	// Servers is the number of servers that take turns.
-	Servers     int
+	// Servers is the number of addresses that take turns.
+	Servers     func() int
 	Credentials []Credential
 	// MaxFrame is the longest frame accepted from a server, in bytes.
 	MaxFrame int

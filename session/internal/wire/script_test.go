@@ -90,7 +90,7 @@ func scripted(t *testing.T, creds []Credential, body func(s *script)) {
 func newScript(t *testing.T, creds []Credential) *script {
 	s := &script{T: t, servers: make(chan net.Conn, 100)}
 	s.link = NewLink(t.Context(), Config{
-		Timeout: theTimeout, Servers: 1, Credentials: creds, MaxFrame: 1 << 20, MaxRequest: 1 << 20,
+		Timeout: theTimeout, Servers: func() int { return 1 }, Credentials: creds, MaxFrame: 1 << 20, MaxRequest: 1 << 20,
 		Dial: func(context.Context, string, string) (net.Conn, error) {
 			if s.refuse != nil {
 				return nil, s.refuse

@@ -1,0 +1,46 @@
+package session
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+)
+
+// countServers is how many addresses take turns.
+func (s *Session) countServers() int { return s.servers.Len() }
+
+// resolve returns the addresses of servers.
+func (s *Session) resolve(servers []string) []target {
+	return s.client.book.targets(s.ctx, servers, s.link.Timeout())
+}
+
+// dial opens a connection to the address that go-zookeeper was told last, which it calls
+// shown.
+func (s *Session) dial(ctx context.Context, network, shown string) (net.Conn, error) {
+	at, opts := s.servers.target(), s.client.opts
+	raw, err := opts.Dialer(ctx, network, at.address)
+	if err != nil || opts.TLS == nil {
+		return raw, err
+	}
+	conn := tls.Client(raw, tlsConfigFor(opts.TLS, at.server))
+	if err := conn.HandshakeContext(ctx); err != nil {
+		_ = raw.Close()
+		return nil, fmt.Errorf("TLS with %s: %w", shown, err)
+	}
+	return conn, nil
+}
+
+// tlsConfigFor is config with the server's name, whatever address is dialed.
+func tlsConfigFor(config *tls.Config, server string) *tls.Config {
+	if config.ServerName != "" {
+		return config
+	}
+	host, _, err := net.SplitHostPort(server)
+	if err != nil {
+		host = server
+	}
+	config = config.Clone()
+	config.ServerName = host
+	return config
+}

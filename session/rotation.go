@@ -1,0 +1,82 @@
+package session
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync"
+)
+
+// rotation hands out the addresses of servers in turn. It is go-zookeeper's HostProvider.
+//
+// It answers "all tried" only once the session is over. go-zookeeper would then
+// wait a second, during which a lease can run out, before it tries again, and
+// look at that moment whether it was closed; while the session lives the
+// dialer does the waiting.
+type rotation struct {
+	over func() bool
+	// resolve returns the addresses of servers. It may take a while.
+	resolve func(servers []string) []target
+	servers []string // in this session's order
+
+	// mu guards the fields below: the addresses of this round, how many of them have been
+	// tried, and the last one.
+	mu    sync.Mutex
+	round []target
+	tried int
+	last  target
+}
+
+// newRotation makes a session's own random order, so that clients spread over
+// the servers.
+func newRotation(servers []string, resolve func(servers []string) []target, over func() bool) *rotation {
+	r := &rotation{over: over, resolve: resolve, servers: slices.Clone(servers)}
+	rand.Shuffle(len(r.servers), func(i, j int) { r.servers[i], r.servers[j] = r.servers[j], r.servers[i] })
+	return r
+}
+
+// Init ignores go-zookeeper's list: the rotation has its own.
+func (r *rotation) Init([]string) error { return nil }
+
+// Len is the number of addresses in the present round, or of servers before the first.
+func (r *rotation) Len() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return max(len(r.round), len(r.servers))
+}
+
+// Next is the address to try next. Each round resolves the names again. Only go-zookeeper's
+// connecting goroutine calls Next, so no round begins twice.
+func (r *rotation) Next() (server string, allTried bool) {
+	r.mu.Lock()
+	over := r.tried == len(r.round)
+	r.mu.Unlock()
+	var round []target
+	if over {
+		round = r.resolve(r.servers)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if over {
+		if len(round) > 1 && round[0] == r.last { // it has just failed
+			round[0], round[1] = round[1], round[0]
+		}
+		r.round, r.tried = round, 0
+	}
+	r.last = r.round[r.tried]
+	r.tried++
+	return r.last.shown(), r.over()
+}
+
+// Connected has nothing to note: the next dial, if any, goes to the next
+// address, since the present one has just failed.
+func (r *rotation) Connected() {}
+
+// target is the address that was handed out last.
+func (r *rotation) target() target {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.last
+}
+
+// server is the address that was handed out last, as users see it.
+func (r *rotation) server() string { return r.target().shown() }
