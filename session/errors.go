@@ -78,6 +78,19 @@ var (
 	// numbers no longer tell the order of arrival; delete the parent and create
 	// it again.
 	ErrSequenceExhausted = znode.ErrExhausted
+	// ErrAuthRequired: the servers serve only clients that have authenticated by a scheme
+	// for which Credentials are missing (zookeeper.enforce.auth.schemes). A server closes
+	// the session with this reply. ErrAuthRequired wraps ErrAuthFailed.
+	ErrAuthRequired error = authRequired{}
+	// ErrQuotaExceeded: the write would exceed the hard quota of a znode above, and has
+	// changed nothing.
+	ErrQuotaExceeded = errors.New("the quota of a znode above is exhausted")
+	// ErrThrottled: a server with too many requests has not carried out this one
+	// (zookeeper.throttled_op_wait_time). The methods that wait for a reply send the request
+	// again, with pauses of Options.Backoff; the futures of the Start methods do not.
+	ErrThrottled = errors.New("the server is overloaded, and has not carried out the request")
+	// ErrReadOnly: the server has no quorum, and carries out reads only.
+	ErrReadOnly = errors.New("the server is read-only")
 	// ErrUnsupported: the server does not know this request, or the request is
 	// switched off (TTL nodes need zookeeper.extendedTypesEnabled=true).
 	ErrUnsupported = errors.New("not supported by this server")
@@ -179,6 +192,14 @@ func verdicts(code int32) (error, bool) {
 		return ErrInvalidACL, true
 	case wire.CodeAuthFailed:
 		return ErrAuthFailed, true
+	case -119:
+		return ErrReadOnly, true
+	case wire.CodeAuthRequired:
+		return ErrAuthRequired, true
+	case -125:
+		return ErrQuotaExceeded, true
+	case -127:
+		return ErrThrottled, true
 	case wire.CodeUnimplemented:
 		return ErrUnsupported, true
 	case wire.CodeInconsistency:
@@ -227,7 +248,7 @@ func (e endedError) As(target any) bool {
 func verdictsOfRequests() []error {
 	return []error{
 		ErrNoNode, ErrNodeExists, ErrBadVersion, ErrNotEmpty, ErrNoAuth, ErrInvalidACL, ErrNoChildrenForEphemerals, ErrBadArguments,
-		ErrUnknownOutcome, ErrTooLarge, ErrReplyTooLarge, ErrUnsupported, ErrNotRun, wire.ErrNotSent, wire.ErrUnanswered,
+		ErrUnknownOutcome, ErrTooLarge, ErrReplyTooLarge, ErrUnsupported, ErrNotRun, ErrQuotaExceeded, ErrThrottled, ErrReadOnly, wire.ErrNotSent, wire.ErrUnanswered,
 	}
 }
 
@@ -243,6 +264,15 @@ func isOfOneRequest(err error) bool {
 func IsSessionLoss(err error) bool {
 	return errors.Is(err, ErrLost) && !errors.Is(err, ErrClosed) && !errors.Is(err, ErrAuthFailed)
 }
+
+// authRequired is ErrAuthRequired.
+type authRequired struct{}
+
+func (authRequired) Error() string {
+	return "the servers require authentication: set Credentials of a scheme that they accept (zookeeper.enforce.auth.schemes)"
+}
+
+func (authRequired) Unwrap() error { return ErrAuthFailed }
 
 // argumentError is a sentinel that wraps ErrInvalidArgument, without its text.
 type argumentError string

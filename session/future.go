@@ -224,9 +224,13 @@ func doRequest[T any](ctx context.Context, s *Session, op, path string, begin fu
 			// does not wait: let the teller run.
 			runtime.Gosched()
 			continue
-		case Unanswered(err) && !f.write:
+		case Unanswered(err) && !f.write, errors.Is(err, ErrThrottled):
 			// A request that costs the connection each time must not do so
-			// as fast as the network can.
+			// as fast as the network can, and a server that has too much to do needs
+			// time for it.
+			if !Unanswered(err) {
+				lost = max(lost, 1)
+			}
 			if err := s.BackOff(ctx, lost); err != nil {
 				return zero, &OpError{Op: op, Path: path, Err: err}
 			}

@@ -231,11 +231,12 @@ func TestErrorsNameWhatTheyAreAbout(t *testing.T) {
 	for code, want := range map[int32]error{
 		0: nil, -8: ErrBadArguments, -101: ErrNoNode, -102: ErrNoAuth, -103: ErrBadVersion, -108: ErrNoChildrenForEphemerals,
 		-110: ErrNodeExists, -111: ErrNotEmpty, -112: ErrExpired, -114: ErrInvalidACL, -115: ErrAuthFailed,
-		-6: ErrUnsupported, -2: ErrNotRun,
+		-6: ErrUnsupported, -2: ErrNotRun, -119: ErrReadOnly, -124: ErrAuthRequired, -125: ErrQuotaExceeded, -127: ErrThrottled,
 	} {
 		assert.Equal(t, want, codeError(code), code)
 	}
-	assert.EqualError(t, codeError(-119), "server error -119")
+	assert.EqualError(t, codeError(-128), "server error -128")
+	assert.ErrorIs(t, ErrAuthRequired, ErrAuthFailed)
 	for kind, want := range map[EventType]string{
 		EventCreated: "created", EventDeleted: "deleted", EventDataChanged: "data changed", EventChildrenChanged: "children changed",
 		EventDisconnected: "disconnected", EventReattached: "reattached", EventSessionOver: "session over", 55: "unknown",

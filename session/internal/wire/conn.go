@@ -132,7 +132,7 @@ func (c *conn) accept(frame []byte) error {
 		return nil
 	}
 	if err != nil {
-		if errors.Is(err, ErrExpired) || errors.Is(err, ErrAuthFailed) {
+		if errors.Is(err, ErrExpired) || errors.Is(err, ErrAuthFailed) || errors.Is(err, ErrAuthRequired) {
 			c.link.End(err, false)
 		}
 		return err
@@ -164,60 +164,6 @@ func (c *conn) handOut(in incoming) {
 	case !in.touched.IsZero():
 		h.Answered(in.touched, in.zxid, false)
 	}
-}
-
-// acceptWelcome deals with the answer to the handshake.
-func (c *conn) acceptWelcome(frame []byte) error {
-	c.link.mu.Lock()
-	if c.cause != nil {
-		c.link.mu.Unlock()
-		return c.failure()
-	}
-	ended := c.link.ended != nil
-	first, err := c.machine.readConnectReply(frame)
-	if err != nil {
-		c.link.mu.Unlock()
-		if errors.Is(err, ErrExpired) {
-			c.link.End(err, false)
-		}
-		return err
-	}
-	greeted := c.machine.greeted
-	c.link.refusedSince = time.Time{}
-	c.link.mu.Unlock()
-	if err := c.raw.SetDeadline(time.Time{}); err != nil {
-		return err
-	}
-	if ended {
-		// The link was ended politely meanwhile: the session that the server has made,
-		// or keeps, is closed by go-zookeeper.
-		c.forward(frame)
-		return nil
-	}
-
-	// A goroutine that sends from now on may be answered only after Attached returned:
-	// this goroutine reads the answers.
-	c.deliver.Lock()
-	defer c.deliver.Unlock()
-	c.link.mu.Lock()
-	// Credentials go first on the connection; other requests are sent only
-	// after them.
-	for _, cred := range c.link.cfg.Credentials {
-		c.out = c.machine.appendFrame(c.out, xidAuth, OpSetAuth, func(e *Encoder) {
-			e.Int32(0)
-			e.String(cred.Scheme)
-			e.Bytes(cred.Auth)
-		})
-	}
-	c.attached, c.link.failure = true, nil
-	if c.link.ended == nil {
-		c.link.current = c
-	}
-	c.link.mu.Unlock()
-	c.wake()
-	c.link.cfg.Handler.Attached(greeted, first)
-	c.forward(frame)
-	return nil
 }
 
 // kill closes the connection. The reader notices and detaches. kill does not

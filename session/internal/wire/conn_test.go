@@ -237,6 +237,18 @@ func TestRefusedCredentialsEndTheLink(t *testing.T) {
 	})
 }
 
+func TestServerThatRequiresAuthenticationEndsTheLink(t *testing.T) {
+	scripted(t, nil, func(s *script) {
+		client, server := s.attach()
+		over := s.pump(client)
+		answers := s.calls(1)
+		s.mustWrite(server, reply(xidOf(s.mustRead(server)), 0, CodeAuthRequired))
+		require.Error(s, <-over)
+		require.ErrorIs(s, (<-answers).Err, ErrUnanswered)
+		assert.Equal(s, []error{ErrAuthRequired}, s.ended)
+	})
+}
+
 func TestAnAnswerTellsWhenItsRequestLeft(t *testing.T) {
 	scripted(t, nil, func(s *script) {
 		client, server := s.attach()

@@ -21,6 +21,10 @@ var (
 	// ErrAuthFailed: the server refuses the credentials.
 	ErrAuthFailed = errors.New("wire: the server refused the credentials")
 
+	// ErrAuthRequired: the server serves only clients that have authenticated by a scheme
+	// that this client has no credentials of, and closes the session.
+	ErrAuthRequired = errors.New("wire: the server requires authentication")
+
 	// ErrTooLarge: the request is longer than a server accepts; not sent.
 	// A server cuts the connection on such a request, and with it all that
 	// is in progress on it.
@@ -28,6 +32,10 @@ var (
 
 	// ErrReplyTooLarge: the answer is longer than Config.MaxFrame.
 	ErrReplyTooLarge = errors.New("wire: the answer is too large")
+
+	// errReplaced: instead of saying that the session has expired, the server has made
+	// another session, as ClickHouse Keeper does.
+	errReplaced = fmt.Errorf("%w", ErrExpired)
 
 	errProtocol = errors.New("wire: protocol violation")
 	errMoved    = errors.New("wire: the session has moved to another server")
@@ -97,49 +105,6 @@ type machine struct {
 	pairs   bool      // see Config.PairPings
 	pinged  time.Time // when the newest ping was sent that is not go-zookeeper's
 	encoder Encoder   // used again and again
-}
-
-// handleConnect takes go-zookeeper's connect request and returns the bytes to send instead.
-// go-zookeeper sees few of the session's replies, so the zxid that it reports is
-// replaced: with a low one, a server that lags behind would accept the session and show
-// it the past.
-func (m *machine) handleConnect(frame []byte, now time.Time) ([]byte, error) {
-	const fixed = 4 + 8 + 4 + 8 // protocol, last zxid, timeout, session id
-	if m.phase != greeting || len(frame) < fixed {
-		return nil, fmt.Errorf("%w: unexpected connect request", errProtocol)
-	}
-	if sid := int64(binary.BigEndian.Uint64(frame[16:])); sid != m.mem.sid {
-		return nil, fmt.Errorf("%w: connect request for session %#x on the link of %#x", errProtocol, sid, m.mem.sid)
-	}
-	out := append([]byte(nil), frame...)
-	binary.BigEndian.PutUint64(out[4:], uint64(m.mem.lastZxid))
-	m.phase, m.greeted = awaiting, now
-	return out, nil
-}
-
-// readConnectReply reads the answer to the connect request. first reports that the
-// server has created the session.
-func (m *machine) readConnectReply(frame []byte) (first bool, err error) {
-	r, err := decodeConnectReply(frame)
-	switch {
-	case m.phase != awaiting:
-		return false, fmt.Errorf("%w: unexpected connect reply", errProtocol)
-	case err != nil:
-		return false, err
-	case r.sid == 0 || r.timeoutMs <= 0:
-		if m.mem.sid == 0 {
-			return false, fmt.Errorf("%w: the server refused to make a session", errProtocol)
-		}
-		return false, ErrExpired
-	case m.mem.sid != 0 && r.sid != m.mem.sid:
-		return false, fmt.Errorf("%w: the server answered with session %#x instead of %#x", errProtocol, r.sid, m.mem.sid)
-	}
-	first = m.mem.sid == 0
-	m.first = first
-	m.mem.sid = r.sid
-	m.mem.timeout = time.Duration(r.timeoutMs) * time.Millisecond
-	m.phase = open
-	return first, nil
 }
 
 // submit appends c to buf as a frame of at most limit bytes, and to the answers
@@ -250,6 +215,8 @@ func (m *machine) matchAnswer(xid int32, a Answer) (incoming, error) {
 		// answers mean nothing any more. The request itself was refused, but the
 		// outcome of the requests before it is just as unknown.
 		return incoming{}, errMoved
+	case CodeAuthRequired:
+		return incoming{}, ErrAuthRequired
 	}
 	c := m.calls.pop()
 	a.Sent = c.sent

@@ -74,6 +74,7 @@ func TestGreetReplacesTheZxidByTheNewestSeen(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, 0x500, binary.BigEndian.Uint64(out[4:]))
 	assert.EqualValues(t, 3, binary.BigEndian.Uint64(in[4:]), "go-zookeeper's buffer is its own")
+	assert.Equal(t, append(append(binary.BigEndian.AppendUint64(in[:4:4], 0x500), in[12:]...), 0), out, "the byte says: not read-only")
 	assert.Equal(t, at(1), m.greeted)
 	_, err = m.handleConnect(in, at(2))
 	require.ErrorIs(t, err, errProtocol, "a second hello")
@@ -105,7 +106,7 @@ func TestWelcome(t *testing.T) {
 		{"expired, with the id", 7, encodeConnectReply(0, 7), false, ErrExpired},
 		{"negative timeout", 7, encodeConnectReply(-5, 7), false, ErrExpired},
 		{"refused from the start", 0, encodeConnectReply(0, 0), false, errProtocol},
-		{"another session", 7, encodeConnectReply(9_000, 8), false, errProtocol},
+		{"another session, in place of the one that has expired", 7, encodeConnectReply(9_000, 8), false, ErrExpired},
 		{"short", 7, encodeConnectReply(9_000, 7)[:19], false, errShort},
 		{"empty", 7, nil, false, errShort},
 	} {

@@ -43,6 +43,7 @@ const (
 	CodeUnimplemented  int32 = -6
 	CodeSessionExpired int32 = -112
 	CodeAuthFailed     int32 = -115
+	CodeAuthRequired   int32 = -124
 	CodeSessionMoved   int32 = -118
 )
 

@@ -1,0 +1,117 @@
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// handleConnect takes go-zookeeper's connect request and returns the bytes to send instead.
+// go-zookeeper sees few of the session's replies, so the zxid that it reports is
+// replaced: with a low one, a server that lags behind would accept the session and show
+// it the past. The byte behind the password, which go-zookeeper leaves out, says that a
+// server without a quorum will not do; a server logs a warning for each connection without
+// the byte.
+func (m *machine) handleConnect(frame []byte, now time.Time) ([]byte, error) {
+	const fixed = 4 + 8 + 4 + 8 // protocol, last zxid, timeout, session id
+	if m.phase != greeting || len(frame) < fixed {
+		return nil, fmt.Errorf("%w: unexpected connect request", errProtocol)
+	}
+	if sid := int64(binary.BigEndian.Uint64(frame[16:])); sid != m.mem.sid {
+		return nil, fmt.Errorf("%w: connect request for session %#x on the link of %#x", errProtocol, sid, m.mem.sid)
+	}
+	out := append([]byte(nil), frame...)
+	binary.BigEndian.PutUint64(out[4:], uint64(m.mem.lastZxid))
+	d := NewDecoder(frame[fixed:])
+	if d.Bytes(); d.Err() == nil && d.Len() == 0 {
+		out = append(out, 0)
+	}
+	m.phase, m.greeted = awaiting, now
+	return out, nil
+}
+
+// readConnectReply reads the answer to the connect request. first reports that the
+// server has created the session.
+func (m *machine) readConnectReply(frame []byte) (first bool, err error) {
+	r, err := decodeConnectReply(frame)
+	switch {
+	case m.phase != awaiting:
+		return false, fmt.Errorf("%w: unexpected connect reply", errProtocol)
+	case err != nil:
+		return false, err
+	case r.sid == 0 || r.timeoutMs <= 0:
+		if m.mem.sid == 0 {
+			return false, fmt.Errorf("%w: the server refused to make a session", errProtocol)
+		}
+		return false, ErrExpired
+	case m.mem.sid != 0 && r.sid != m.mem.sid:
+		return false, fmt.Errorf("%w: it made session %#x instead of %#x", errReplaced, r.sid, m.mem.sid)
+	}
+	first = m.mem.sid == 0
+	m.first = first
+	m.mem.sid = r.sid
+	m.mem.timeout = time.Duration(r.timeoutMs) * time.Millisecond
+	m.phase = open
+	return first, nil
+}
+
+// acceptWelcome deals with the answer to the handshake.
+func (c *conn) acceptWelcome(frame []byte) error {
+	c.link.mu.Lock()
+	if c.cause != nil {
+		c.link.mu.Unlock()
+		return c.failure()
+	}
+	ended := c.link.ended != nil
+	first, err := c.machine.readConnectReply(frame)
+	if err != nil {
+		farewell := c.machine.appendFrame(nil, 1, OpCloseSession, nil)
+		c.link.mu.Unlock()
+		if errors.Is(err, errReplaced) {
+			// Nothing uses the new session. The write has the handshake's deadline; if
+			// it fails, the session expires.
+			_, _ = c.raw.Write(farewell)
+		}
+		if errors.Is(err, ErrExpired) {
+			c.link.End(err, false)
+		}
+		return err
+	}
+	greeted := c.machine.greeted
+	c.link.refusedSince = time.Time{}
+	c.link.mu.Unlock()
+	if err := c.raw.SetDeadline(time.Time{}); err != nil {
+		return err
+	}
+	if ended {
+		// The link was ended politely meanwhile: the session that the server has made,
+		// or keeps, is closed by go-zookeeper.
+		c.forward(frame)
+		return nil
+	}
+
+	// A goroutine that sends from now on may be answered only after Attached returned:
+	// this goroutine reads the answers.
+	c.deliver.Lock()
+	defer c.deliver.Unlock()
+	c.link.mu.Lock()
+	// Credentials go first on the connection; other requests are sent only
+	// after them.
+	for _, cred := range c.link.cfg.Credentials {
+		c.out = c.machine.appendFrame(c.out, xidAuth, OpSetAuth, func(e *Encoder) {
+			e.Int32(0)
+			e.String(cred.Scheme)
+			e.Bytes(cred.Auth)
+		})
+	}
+	c.attached, c.link.failure = true, nil
+	if c.link.ended == nil {
+		c.link.current = c
+	}
+	c.link.mu.Unlock()
+	c.wake()
+	c.link.cfg.Handler.Attached(greeted, first)
+	c.forward(frame)
+	return nil
+}
