@@ -80,7 +80,7 @@ func newSession(ctx context.Context, c *Client, trial bool) (*Session, error) {
 	asked := c.timeout()
 	s.link = wire.NewLink(ctx, wire.Config{
 		Timeout: asked, Servers: s.countServers, MaxFrame: c.opts.MaxReply, MaxRequest: c.opts.MaxRequest,
-		Credentials: wireCredentials(c.opts.Credentials), Dial: s.dial,
+		Credentials: wireCredentials(c.opts.Credentials), Dial: s.dial, SASL: s.startSASL(),
 		PairPings: c.opts.Trust == TrustQuorum, Pause: s.dialPause,
 		Now: s.now, Handler: handler{s},
 	})

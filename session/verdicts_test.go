@@ -17,7 +17,7 @@ import (
 
 // An ensemble that demands authentication says so, and is not asked again and again.
 func TestMissingAuthenticationIsNamedOnApache(t *testing.T) {
-	cluster := apache.Require(t, &apache.Options{Properties: map[string]string{
+	cluster := apache.Require(t, &apache.Options{Own: true, Properties: map[string]string{
 		"zookeeper.enforce.auth.enabled": "true", "zookeeper.enforce.auth.schemes": "digest",
 	}})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -60,7 +60,7 @@ func (c *throttles) ObserveRequest(_ context.Context, r observe.Request) {
 // is lost, nor done twice.
 func TestThrottledRequestsAreSentAgainOnApache(t *testing.T) {
 	// A request that has waited for a millisecond behind one other is refused.
-	cluster := apache.Require(t, &apache.Options{Properties: map[string]string{
+	cluster := apache.Require(t, &apache.Options{Own: true, Properties: map[string]string{
 		"zookeeper.request_throttle_max_requests": "1", "zookeeper.request_throttle_stall_time": "5", "zookeeper.throttled_op_wait_time": "1",
 	}})
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

@@ -19,7 +19,8 @@
 // Start serves one server, or with Options.Servers a model of an ensemble: one
 // leader, the only judge of sessions; followers with their own replicas; and
 // links between servers, which a test can cut. All client requests are answered
-// as by Apache's server, except SASL and dynamic reconfiguration.
+// as by Apache's server, except dynamic reconfiguration and SASL mechanisms other than
+// DIGEST-MD5.
 //
 // Run Apache ZooKeeper in production. This server stores nothing on disk, so
 // all data is gone with Close (not with Stop). The server has one lock for

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"time"
 )
 
@@ -55,6 +56,14 @@ type Options struct {
 	// EnforceQuota refuses writes beyond the hard limits of quotas, as Apache's
 	// servers do if zookeeper.enforceQuota is set. Statistics are kept without it.
 	EnforceQuota bool
+	// SASLUsers are the users of SASL's mechanism DIGEST-MD5, with their passwords;
+	// without any, the server has no SASL, as Apache's without an authProvider.
+	SASLUsers map[string]string
+	// EnforceAuth are the schemes ("digest", "sasl") of which a client must have
+	// authenticated by one; the server refuses other clients' requests with
+	// SESSIONCLOSEDREQUIRESASLAUTH (-124), and closes their sessions' connections, as
+	// Apache's do with zookeeper.enforce.auth.schemes. Default: none are enforced.
+	EnforceAuth []string
 	// MaxFrame is the largest request in bytes; default 1048575. A larger
 	// request closes the connection.
 	MaxFrame int
@@ -88,6 +97,8 @@ func (o *Options) withDefaults() (Options, error) {
 		return f, fmt.Errorf("zktest: TickTime, ElectionDelay, Latency or ContainerInterval too small: %w", ErrOption)
 	case f.MinSessionTimeout < time.Millisecond || f.MinSessionTimeout > f.MaxSessionTimeout:
 		return f, fmt.Errorf("zktest: MinSessionTimeout above MaxSessionTimeout: %w", ErrOption)
+	case slices.ContainsFunc(f.EnforceAuth, func(scheme string) bool { return scheme != "digest" && scheme != "sasl" }):
+		return f, fmt.Errorf("zktest: EnforceAuth is %q; the schemes are digest and sasl: %w", f.EnforceAuth, ErrOption)
 	case f.SyncLimit < 1 || f.MaxFrame < 1:
 		return f, fmt.Errorf("zktest: SyncLimit or MaxFrame below 1: %w", ErrOption)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
 // with adds variables to a command's environment.
@@ -98,6 +99,22 @@ func TestCredentialsComeFromWhereTheyAreNotSeen(t *testing.T) {
 	start(t, with(b.command("lock", "ls", "/mine"), "ZKR_AUTH_FILE="+file)).ends(0)
 	require.NoError(t, os.WriteFile(file, []byte("\n"), 0o600))
 	b.run("lock", "ls", "/mine", "--auth-file", file).ends(exit.CodeUsage)
+}
+
+// The same credentials in the scheme "sasl", with a server that demands it.
+func TestCredentialsOfSASL(t *testing.T) {
+	b := newBedWith(t, &zktest.Options{
+		MaxSessionTimeout: longest, SASLUsers: map[string]string{"ann": "a:b"}, EnforceAuth: []string{"sasl"},
+	})
+	sasl := []string{"--auth-scheme", "sasl", "--user", "ann:a:b"}
+	b.run(append([]string{"lock", "ls", "/a"}, sasl...)...).ends(0)
+	start(t, with(b.command("lock", "ls", "/a"), "ZKR_AUTH_SCHEME=sasl", "ZKR_AUTH=ann:a:b")).ends(0)
+	b.run("lock", "ls", "/a", "--auth-scheme", "sasl", "--user", "ann:wrong").ends(exit.CodeDenied)
+	z := b.run("lock", "ls", "/a", "--user", "ann:a:b").ends(exit.CodeDenied)
+	assert.Contains(t, z.err.String(), "zookeeper.enforce.auth.schemes")
+	z = b.run("lock", "ls", "/a", "--auth-scheme", "kerberos").ends(exit.CodeUsage)
+	assert.Contains(t, z.err.String(), "kerberos")
+	assert.Contains(t, z.err.String(), "digest or sasl")
 }
 
 func TestVerboseTellsOfTheSession(t *testing.T) {

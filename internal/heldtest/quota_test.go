@@ -145,6 +145,6 @@ func TestExhaustedQuotaIsSaidAtOnce(t *testing.T) {
 }
 
 func TestExhaustedQuotaIsSaidAtOnceOnApache(t *testing.T) {
-	cluster := apache.Require(t, &apache.Options{Properties: map[string]string{"zookeeper.enforceQuota": "true"}})
+	cluster := apache.Require(t, &apache.Options{Own: true, Properties: map[string]string{"zookeeper.enforceQuota": "true"}})
 	inExhaustedQuota(t, cluster.Connect())
 }

@@ -26,6 +26,7 @@ const (
 	// parts and posts know neither servers nor formats.
 	parts     = "internal/batches"
 	posts     = "internal/mailbox"
+	logins    = "internal/digestmd5"
 	receivers = "internal/receiver"
 	// waits and posts are for session, too.
 	waits = "internal/await"
@@ -90,15 +91,16 @@ func layers() []layer {
 		{names, nil},
 		{parts, nil},
 		{posts, nil},
+		{logins, nil},
 		{receivers, nil},
 		{waits, nil},
 		{worlds, []string{"internal/...", "session", events, "zktest/..."}},
 		// Recipes describe themselves to the suite; the suite knows no recipe.
 		{queueSuite, []string{worlds, "session", "zktest/..."}},
-		{"session", []string{names, waits, posts, events}},
+		{"session", []string{names, waits, posts, events, logins}},
 		{"session/internal", []string{"session/internal/..."}},
 		{"zktest", nil},
-		{"zktest/internal", []string{"zktest/internal/..."}},
+		{"zktest/internal", []string{"zktest/internal/...", logins}},
 		{"zktest/apache", []string{"zktest", "zktest/internal/containers"}},
 		{"zktest/zktest-docker", []string{"zktest/internal/containers"}},
 		{"zktest/matrix", []string{"zktest"}},

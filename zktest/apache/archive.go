@@ -90,7 +90,7 @@ func (c *Cluster) makeArchive(ctx context.Context, java, classPath, name string)
 	}
 	made := fmt.Sprintf("%s.%d", name, os.Getpid())
 	defer os.Remove(made)
-	args := serverCommand(java, classPath, c.dir, append(jvmFlags(o), "-XX:ArchiveClassesAtExit="+made)...)
+	args := serverCommand(java, classPath, c.dir, append(jvmFlags(o, dir), "-XX:ArchiveClassesAtExit="+made)...)
 	if err := serveOnce(ctx, places[0].addr(), append(args, filepath.Join(dir, "zoo.cfg"))); err != nil {
 		return err
 	}

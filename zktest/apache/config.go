@@ -40,12 +40,17 @@ func sharedSettings(o *Options) map[string]string {
 	return m
 }
 
-// javaProperties returns the -D settings without an equivalent in zoo.cfg.
-func javaProperties(o *Options) map[string]string {
+// javaProperties returns the -D settings without an equivalent in zoo.cfg. folder has the
+// files of writeExtraFiles.
+func javaProperties(o *Options, folder string) map[string]string {
 	m := map[string]string{
 		"znode.container.checkIntervalMs": formatMillis(o.ContainerInterval),
 		// The limit of removed containers in a minute: effectively none.
 		"znode.container.maxPerMinute": "1000000",
+	}
+	if len(o.SASLUsers) > 0 {
+		m["java.security.auth.login.config"] = folder + "/" + loginName
+		m["zookeeper.authProvider.1"] = "org.apache.zookeeper.server.auth.SASLAuthenticationProvider"
 	}
 	maps.Copy(m, o.Properties)
 	return m
@@ -66,11 +71,11 @@ func zooCfg(o *Options, places []place, i int, dir string) string {
 }
 
 // jvmFlags are the options of the Java machine: small, and quick to start.
-func jvmFlags(o *Options) []string {
+func jvmFlags(o *Options, folder string) []string {
 	flags := []string{
 		fmt.Sprintf("-Xmx%dm", o.Heap), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
 	}
-	for _, p := range sortedPairs(javaProperties(o)) {
+	for _, p := range sortedPairs(javaProperties(o, folder)) {
 		flags = append(flags, "-D"+p)
 	}
 	return flags

@@ -175,16 +175,19 @@ func dockerSpec(id string, f *Options, net *subnet, places []place) (containers.
 	spec := containers.Spec{
 		ID: id, Image: f.Image, Device: "zt" + id, Subnet: net.prefix + "0/24", Gateway: net.gateway(),
 	}
-	var file containers.File
+	var files []containers.File
 	if len(f.Counters)+len(f.Versions) > 0 {
 		snap, err := encodeSnapshot(f.Counters, f.Versions)
 		if err != nil {
 			return spec, err
 		}
-		file = containers.File{Name: snapshotName, Content: snap}
+		files = append(files, containers.File{Name: snapshotName, Content: snap})
+	}
+	if len(f.SASLUsers) > 0 {
+		files = append(files, containers.File{Name: loginName, Content: loginConfig(f.SASLUsers)})
 	}
 	for i, p := range places {
-		spec.Servers = append(spec.Servers, containers.Server{Host: p.host, Env: imageEnvironment(f, places, i), File: file})
+		spec.Servers = append(spec.Servers, containers.Server{Host: p.host, Env: imageEnvironment(f, places, i), Files: files})
 	}
 	return spec, nil
 }
@@ -200,7 +203,7 @@ func imageEnvironment(f *Options, places []place, i int) []string {
 		"ZOO_MAX_CLIENT_CNXNS":       cfg["maxClientCnxns"],
 		"ZOO_4LW_COMMANDS_WHITELIST": cfg["4lw.commands.whitelist"],
 		"ZOO_ADMINSERVER_ENABLED":    cfg["admin.enableServer"],
-		"JVMFLAGS":                   strings.Join(jvmFlags(f), " "),
+		"JVMFLAGS":                   strings.Join(jvmFlags(f, "/data"), " "),
 	}
 	for _, named := range []string{
 		"tickTime", "initLimit", "syncLimit", "maxClientCnxns", "4lw.commands.whitelist", "admin.enableServer",

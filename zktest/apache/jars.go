@@ -82,7 +82,12 @@ func (c *Cluster) prepareJars(ctx context.Context, id string, f *Options) (err e
 	} else if c.places, err = loopbackPlaces(f.Servers); err != nil {
 		return err
 	}
-	flags := jvmFlags(f)
+	flags := jvmFlags(f, c.dir)
+	if len(f.SASLUsers) > 0 {
+		if err := os.WriteFile(filepath.Join(c.dir, loginName), loginConfig(f.SASLUsers), 0o600); err != nil {
+			return err
+		}
+	}
 	if archive := c.classArchive(ctx, java, classPath); archive != "" {
 		flags = append(flags, "-XX:SharedArchiveFile="+archive)
 	}

@@ -82,6 +82,9 @@ type Options struct {
 	Versions map[string]int32
 	// Config are further lines of zoo.cfg, Properties further -D properties.
 	Config, Properties map[string]string
+	// SASLUsers are the users of SASL's mechanism DIGEST-MD5, with their passwords. Not
+	// with a Given ensemble.
+	SASLUsers map[string]string
 	// Image is the Docker image; default $ZKTEST_IMAGE, then LocalImage if
 	// present and DefaultImage is not, then DefaultImage.
 	Image string
@@ -113,7 +116,7 @@ func (o *Options) withDefaults() (*Options, error) {
 	if f.TickTime < 0 || f.MinSessionTimeout < 0 || f.MaxSessionTimeout < 0 || f.ContainerInterval < 0 {
 		return nil, fmt.Errorf("apache: a duration is negative")
 	}
-	f.Own = f.Own || f.Cuts || len(f.Counters)+len(f.Versions) > 0
+	f.Own = f.Own || f.Cuts || len(f.Counters)+len(f.Versions)+len(f.SASLUsers) > 0
 	f.TickTime = or(f.TickTime, 200*time.Millisecond)
 	f.InitLimit = or(f.InitLimit, 50)
 	f.SyncLimit = or(f.SyncLimit, 5)

@@ -111,16 +111,17 @@ func (s *service) createLocked(ctx context.Context, spec containers.Spec, i int,
 		return err
 	}
 	s.ids = append(s.ids, made.ID)
-	if server.File.Name == "" {
-		return nil
+	for _, f := range server.Files {
+		archive, err := archived(f)
+		if err != nil {
+			return err
+		}
+		err = s.pool.Client.UploadToContainer(made.ID, docker.UploadToContainerOptions{InputStream: archive, Path: "/data", Context: ctx})
+		if err != nil {
+			return err
+		}
 	}
-	archive, err := archived(server.File)
-	if err != nil {
-		return err
-	}
-	return s.pool.Client.UploadToContainer(made.ID, docker.UploadToContainerOptions{
-		InputStream: archive, Path: "/data", Context: ctx,
-	})
+	return nil
 }
 
 // archived is a tar file of a single file in its folder.

@@ -31,6 +31,11 @@ type conn struct {
 	// inbox is the part that go-zookeeper has not read yet of the last frame meant
 	// for it. Only its reading goroutine touches it.
 	inbox []byte
+	// handshakeEnd is when the handshake must be over; written before its request is sent.
+	handshakeEnd time.Time
+	// authenticating: the deadline of the handshake is that of SASL, too. Only the reading
+	// goroutine touches it.
+	authenticating bool
 
 	// deliver serializes what the link's handler and the calls hear of this
 	// connection: a connection's last word (gone) is Detached.
@@ -77,7 +82,8 @@ func (c *conn) Write(p []byte) (int, error) {
 	// One deadline for the whole handshake, both ways, whatever deadlines
 	// go-zookeeper sets: a server that accepts and is then silent, or sends
 	// half an answer, costs a third of the session timeout and no more.
-	if err := c.raw.SetDeadline(time.Now().Add(limit)); err != nil {
+	c.handshakeEnd = time.Now().Add(limit)
+	if err := c.raw.SetDeadline(c.handshakeEnd); err != nil {
 		return 0, err
 	}
 	frame := append(binary.BigEndian.AppendUint32(nil, uint32(len(hello))), hello...)

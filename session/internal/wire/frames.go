@@ -37,7 +37,7 @@ func (c *conn) readFrame() ([]byte, error) {
 type patient struct{ c *conn }
 
 func (p patient) Read(b []byte) (int, error) {
-	if p.c.isOpen() {
+	if p.c.isOpen() && !p.c.authenticating {
 		if err := p.c.raw.SetReadDeadline(time.Now().Add(p.c.link.Timeout() * 2 / 3)); err != nil {
 			return 0, err
 		}

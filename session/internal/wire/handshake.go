@@ -66,12 +66,9 @@ func (c *conn) acceptWelcome(frame []byte) error {
 	ended := c.link.ended != nil
 	first, err := c.machine.readConnectReply(frame)
 	if err != nil {
-		farewell := c.machine.appendFrame(nil, 1, OpCloseSession, nil)
 		c.link.mu.Unlock()
 		if errors.Is(err, errReplaced) {
-			// Nothing uses the new session. The write has the handshake's deadline; if
-			// it fails, the session expires.
-			_, _ = c.raw.Write(farewell)
+			c.sayFarewell()
 		}
 		if errors.Is(err, ErrExpired) {
 			c.link.End(err, false)
@@ -81,6 +78,17 @@ func (c *conn) acceptWelcome(frame []byte) error {
 	greeted := c.machine.greeted
 	c.link.refusedSince = time.Time{}
 	c.link.mu.Unlock()
+	if !ended {
+		if err := c.authenticate(); err != nil {
+			if first {
+				c.forgetSession()
+			}
+			if errors.Is(err, ErrAuthFailed) {
+				c.link.End(err, false)
+			}
+			return err
+		}
+	}
 	if err := c.raw.SetDeadline(time.Time{}); err != nil {
 		return err
 	}
@@ -114,4 +122,22 @@ func (c *conn) acceptWelcome(frame []byte) error {
 	c.link.cfg.Handler.Attached(greeted, first)
 	c.forward(frame)
 	return nil
+}
+
+// forgetSession closes the session that the server has just made. go-zookeeper has not heard
+// of it, and asks for a new one on the next connection.
+func (c *conn) forgetSession() {
+	c.link.mu.Lock()
+	c.link.mem.sid, c.link.mem.timeout = 0, 0
+	c.link.mu.Unlock()
+	c.sayFarewell()
+}
+
+// sayFarewell closes a session that the server has just made, and nothing uses. The write
+// has the deadline of the handshake; if it fails, the session expires.
+func (c *conn) sayFarewell() {
+	c.link.mu.Lock()
+	farewell := c.machine.appendFrame(nil, c.machine.takeXid(), OpCloseSession, nil)
+	c.link.mu.Unlock()
+	_, _ = c.raw.Write(farewell)
 }

@@ -47,6 +47,9 @@ type Config struct {
 	// Servers is the number of addresses that take turns.
 	Servers     func() int
 	Credentials []Credential
+	// SASL begins the authentication of a connection to the present address; nil: none.
+	// The context has the limit of the handshake.
+	SASL func(context.Context) (Mechanism, error)
 	// MaxFrame is the longest frame accepted from a server, in bytes.
 	MaxFrame int
 	// MaxRequest is the longest frame that a server accepts, in bytes.

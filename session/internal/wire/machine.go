@@ -110,19 +110,30 @@ type machine struct {
 // submit appends c to buf as a frame of at most limit bytes, and to the answers
 // that are due.
 func (m *machine) submit(buf []byte, c *Call, body func(*Encoder), now time.Time, limit int) ([]byte, error) {
-	if m.mem.nextXid < ourXids || m.mem.nextXid == maxXid {
-		m.mem.nextXid = ourXids
-	}
+	next := m.nextXid()
 	at := len(buf)
-	out := m.appendFrame(buf, m.mem.nextXid, c.Op, body)
+	out := m.appendFrame(buf, next, c.Op, body)
 	if size := len(out) - at - 4; size > limit {
 		return buf, fmt.Errorf("%w: %d bytes, the limit is %d", ErrTooLarge, size, limit)
 	}
-	c.xid, c.sent = m.mem.nextXid, now
-	m.mem.nextXid++
+	c.xid, c.sent = m.takeXid(), now
 	m.calls.push(c)
 	m.unsent++
 	return out, nil
+}
+
+// nextXid is the id of the next request of ours; takeXid uses it up.
+func (m *machine) nextXid() int32 {
+	if m.mem.nextXid < ourXids || m.mem.nextXid == maxXid {
+		m.mem.nextXid = ourXids
+	}
+	return m.mem.nextXid
+}
+
+func (m *machine) takeXid() int32 {
+	xid := m.nextXid()
+	m.mem.nextXid++
+	return xid
 }
 
 // markSent notes that everything submitted so far may have left.

@@ -23,6 +23,7 @@ const (
 	OpCreateTTL       int32 = 21
 	OpMultiRead       int32 = 22
 	OpSetAuth         int32 = 100
+	OpSASL            int32 = 102
 	OpAddWatch        int32 = 106
 	OpCloseSession    int32 = -11
 	opError           int32 = -1

@@ -7,7 +7,7 @@ package containers
 // Service is the name under which the command registers its methods. The number
 // changes with the protocol, so an installed command of another version is
 // refused by name.
-const Service = "Containers1"
+const Service = "Containers2"
 
 // Command is the name of the command, and Package its import path, for the go
 // command.
@@ -51,12 +51,11 @@ type Spec struct {
 type Server struct {
 	Host string   // its address in the subnet
 	Env  []string // NAME=value
-	// File is put into the container's folder /data before the start, unless
-	// Name is empty. Name is relative and may have a folder.
-	File File
+	// Files are put into the container's folder /data before the start.
+	Files []File
 }
 
-// File is a file's name and content.
+// File is a file's name, which is relative and may have a folder, and its content.
 type File struct {
 	Name    string
 	Content []byte

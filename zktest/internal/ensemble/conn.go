@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/digestmd5"
 	"github.com/zkrecipes/zkrecipes/zktest/internal/proto"
 	"github.com/zkrecipes/zkrecipes/zktest/internal/tree"
 )
@@ -30,6 +31,7 @@ type Conn struct {
 	ready   bool // the session is established
 	closed  bool
 	ids     []proto.ID
+	sasl    *digestmd5.Server // nil before its first token
 	// queue holds the requests not yet answered, in order; a write at the head
 	// delays all later requests.
 	queue []*op

@@ -97,7 +97,7 @@ func (l *leadership) submit(from *Node, o *op) {
 		}
 	}
 	if txn == nil {
-		txn = l.head.Prepare(q, &tree.Caller{Session: o.session, IDs: o.ids, NoTTL: l.n.w.cfg.NoTTL, Quotas: l.n.w.cfg.Quotas})
+		txn = l.head.Prepare(q, &tree.Caller{Session: o.session, IDs: o.ids, NoTTL: l.n.w.cfg.NoTTL, Quotas: l.n.w.cfg.Quotas, SASL: l.n.w.cfg.SASLUsers != nil})
 	}
 	l.propose(txn, o)
 }

@@ -49,8 +49,12 @@ func (c *Conn) Submit(q proto.Request, reply func(record []byte)) {
 		c.authenticate(&q, reply)
 		return
 	case proto.OpSASL:
-		// Without a login module ZooKeeper answers with a null token.
-		reply(proto.EncodeReply(q.Xid, 0, proto.OK, []byte{0xff, 0xff, 0xff, 0xff}))
+		c.authenticateSASL(&q, reply)
+		return
+	}
+	if !c.mayAsk() {
+		reply(proto.EncodeReply(q.Xid, 0, proto.AuthRequired, nil))
+		c.Close()
 		return
 	}
 	if !c.touchSession() {
@@ -156,21 +160,4 @@ func (c *Conn) Drain() {
 			c.Close()
 		}
 	}
-}
-
-func (c *Conn) authenticate(q *proto.Request, reply func([]byte)) {
-	if q.BadBody { // Apache's server fails to read the request and sends no answer
-		c.Close()
-		return
-	}
-	if q.Scheme != "digest" && q.Scheme != "ip" {
-		reply(proto.EncodeReply(q.Xid, 0, proto.AuthFailed, nil))
-		c.Close()
-		return
-	}
-	if q.Scheme == "digest" {
-		id := proto.ID{Scheme: "digest", ID: tree.Digest(string(q.Data))}
-		c.ids = withIdentity(c.ids, id)
-	}
-	reply(proto.EncodeReply(q.Xid, 0, proto.OK, nil))
 }

@@ -21,9 +21,11 @@ type Config struct {
 	Latency           time.Duration // between servers, one way
 	ContainerInterval time.Duration
 	NoTTL             bool
-	Old               bool // ZooKeeper 3.5
-	StatNeedsRead     bool // 3.9.3: exists is refused as reads are
-	Quotas            bool // enforced
+	Old               bool              // ZooKeeper 3.5
+	StatNeedsRead     bool              // 3.9.3: exists is refused as reads are
+	Quotas            bool              // enforced
+	SASLUsers         map[string]string // passwords by user; nil: no SASL
+	EnforceAuth       []string          // schemes, of which a client needs one
 	Logger            *slog.Logger
 	// FirstZxid is where zxids begin; 0 is a new ensemble.
 	FirstZxid int64

@@ -148,6 +148,7 @@ const (
 	SessionMoved            Code = -118
 	NoWatcher               Code = -121
 	ReconfigDisabled        Code = -123
+	AuthRequired            Code = -124
 	QuotaExceeded           Code = -125
 )
 

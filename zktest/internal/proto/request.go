@@ -119,6 +119,8 @@ func decodeBody(r *jute.Reader, q *Request) {
 	case OpAuth:
 		_ = r.Int32()
 		q.Scheme, q.Data = r.String(), r.Buffer()
+	case OpSASL:
+		q.Data = r.Buffer()
 	case OpSetWatches, OpSetWatches2:
 		w := &q.Watches
 		w.RelativeZxid, w.Data, w.Exist, w.Child = r.Int64(), r.Strings(), r.Strings(), r.Strings()

@@ -69,7 +69,7 @@ func parsePrefix(expr string) (netip.Prefix, bool) {
 
 // fixACL replaces "auth" entries by the connection's own identities and drops
 // duplicates; false if ZooKeeper refuses the list.
-func fixACL(acls []proto.ACL, ids []proto.ID) ([]proto.ACL, bool) {
+func fixACL(acls []proto.ACL, caller *Caller) ([]proto.ACL, bool) {
 	var out []proto.ACL
 	seen := map[proto.ACL]bool{}
 	add := func(a proto.ACL) {
@@ -87,8 +87,8 @@ func fixACL(acls []proto.ACL, ids []proto.ID) ([]proto.ACL, bool) {
 			add(a)
 		case "auth":
 			found := false
-			for _, id := range ids {
-				if id.Scheme == "digest" || id.Scheme == "super" {
+			for _, id := range caller.IDs {
+				if id.Scheme == "digest" || id.Scheme == "super" || id.Scheme == "sasl" {
 					found = true
 					add(proto.ACL{Perms: a.Perms, Scheme: id.Scheme, ID: id.ID})
 				}
@@ -98,6 +98,11 @@ func fixACL(acls []proto.ACL, ids []proto.ID) ([]proto.ACL, bool) {
 			}
 		case "digest":
 			if len(strings.Split(a.ID, ":")) != 2 {
+				return nil, false
+			}
+			add(a)
+		case "sasl":
+			if !caller.SASL || a.ID == "" {
 				return nil, false
 			}
 			add(a)

@@ -35,14 +35,14 @@ func TestListsThatZooKeeperRefuses(t *testing.T) {
 		{oneEntry(31, "x509", "cn"), false},
 		{append(oneEntry(31, "world", "anyone"), oneEntry(31, "auth", "")...), false},
 	} {
-		_, ok := fixACL(c.acl, me)
+		_, ok := fixACL(c.acl, &Caller{IDs: me})
 		require.Equal(t, c.ok, ok, "%+v", c.acl)
 	}
 }
 
 func TestAuthStandsForEveryIdentityOfTheConnection(t *testing.T) {
 	ids := []proto.ID{{Scheme: "ip", ID: "127.0.0.1"}, {Scheme: "digest", ID: "a:1"}, {Scheme: "digest", ID: "b:2"}}
-	got, ok := fixACL(append(oneEntry(31, "auth", ""), oneEntry(31, "digest", "a:1")...), ids)
+	got, ok := fixACL(append(oneEntry(31, "auth", ""), oneEntry(31, "digest", "a:1")...), &Caller{IDs: ids})
 	require.True(t, ok)
 	require.Equal(t, append(oneEntry(31, "digest", "a:1"), oneEntry(31, "digest", "b:2")...), got, "without duplicates")
 }

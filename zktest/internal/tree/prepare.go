@@ -17,6 +17,8 @@ type Caller struct {
 	NoTTL bool
 	// Quotas refuses writes that exceed a hard limit.
 	Quotas bool
+	// SASL: the scheme "sasl" is known.
+	SASL bool
 }
 
 // record is the state of a node after the earlier parts of the same multi, for
@@ -189,7 +191,7 @@ func (o *overlay) prepareCreate(q *proto.Request, caller *Caller) (Change, proto
 	if !ok || strings.ContainsRune(q.Path, 0) {
 		return Change{}, proto.BadArguments
 	}
-	acl, ok := fixACL(q.ACL, caller.IDs)
+	acl, ok := fixACL(q.ACL, caller)
 	if !ok {
 		return Change{}, proto.InvalidACL
 	}

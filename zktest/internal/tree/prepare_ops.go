@@ -75,7 +75,7 @@ func (o *overlay) prepareSetACL(q *proto.Request, caller *Caller) (Change, proto
 	if !ValidPath(q.Path) {
 		return Change{}, proto.BadArguments
 	}
-	acl, ok := fixACL(q.ACL, caller.IDs)
+	acl, ok := fixACL(q.ACL, caller)
 	if !ok {
 		return Change{}, proto.InvalidACL
 	}

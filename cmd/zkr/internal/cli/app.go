@@ -28,7 +28,7 @@ type App struct {
 type Globals struct {
 	Servers, Chroot                          string
 	SessionTimeout, tickTime, ConnectTimeout time.Duration
-	User, authFile                           string
+	User, authFile, AuthScheme               string
 	TLS                                      bool
 	TLSCA, TLSCert, TLSKey                   string
 	TLSServerName                            string
@@ -126,8 +126,9 @@ func (a *App) globalFlags(root *cobra.Command) {
 	f.DurationVar(&g.SessionTimeout, "session-timeout", 0, "session timeout; 0: zkr's choice (ZKR_SESSION_TIMEOUT)")
 	f.DurationVar(&g.tickTime, "tick-time", 0, "the servers' tickTime, or more: a hold then outlasts a longer silence of a server; 0: unknown (ZKR_TICK_TIME)")
 	f.DurationVar(&g.ConnectTimeout, "connect-timeout", 10*time.Second, "how long to try to connect (ZKR_CONNECT_TIMEOUT)")
-	f.StringVar(&g.User, "user", "", "digest credentials, `user:password`; other users can read them in the process list: prefer ZKR_AUTH or --auth-file")
+	f.StringVar(&g.User, "user", "", "credentials, `user:password`; other users can read them in the process list: prefer ZKR_AUTH or --auth-file")
 	f.StringVar(&g.authFile, "auth-file", "", "`file` with user:password in its first line (ZKR_AUTH_FILE)")
+	f.StringVar(&g.AuthScheme, "auth-scheme", schemeDigest, "`scheme` of the credentials: digest, or sasl for SASL's DIGEST-MD5 (ZKR_AUTH_SCHEME)")
 	f.BoolVar(&g.TLS, "tls", false, "connect with TLS (ZKR_TLS)")
 	f.StringVar(&g.TLSCA, "tls-ca", "", "`file` of CA certificates, PEM; default: the system's (ZKR_TLS_CA)")
 	f.StringVar(&g.TLSCert, "tls-cert", "", "`file` of the client's certificate, PEM (ZKR_TLS_CERT)")
@@ -142,7 +143,7 @@ func (a *App) globalFlags(root *cobra.Command) {
 func (a *App) fromEnvironment(cmd *cobra.Command) error {
 	f := cmd.Flags()
 	for _, name := range []string{
-		"servers", "chroot", "session-timeout", "tick-time", "connect-timeout", "auth-file", "tls", "tls-ca", "tls-cert",
+		"servers", "chroot", "session-timeout", "tick-time", "connect-timeout", "auth-file", "auth-scheme", "tls", "tls-ca", "tls-cert",
 		"tls-key", "tls-server-name", "output", "verbose",
 	} {
 		key := "ZKR_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))

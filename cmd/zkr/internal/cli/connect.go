@@ -18,6 +18,12 @@ import (
 // CloseLimit bounds the closing of a client: the servers may be away.
 const CloseLimit = 5 * time.Second
 
+// The schemes of credentials.
+const (
+	schemeDigest = "digest"
+	schemeSASL   = "sasl"
+)
+
 // Options makes session options of the global flags.
 func (a *App) Options() (*session.Options, error) {
 	o := &session.Options{Timeout: a.Flags.SessionTimeout, TickTime: a.Flags.tickTime}
@@ -25,9 +31,16 @@ func (a *App) Options() (*session.Options, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s := a.Flags.AuthScheme; s != schemeDigest && s != schemeSASL {
+		return nil, exit.Usage("%s is %q; it must be %s or %s", a.flagSource("auth-scheme"), s, schemeDigest, schemeSASL)
+	}
 	if secret != "" {
 		user, password, _ := strings.Cut(secret, ":")
-		o.Credentials = []session.Credential{session.Digest(user, password)}
+		if a.Flags.AuthScheme == schemeSASL {
+			o.SASL = session.SASLDigestMD5(user, password)
+		} else {
+			o.Credentials = []session.Credential{session.Digest(user, password)}
+		}
 	}
 	if o.TLS, err = a.tlsConfig(); err != nil {
 		return nil, err

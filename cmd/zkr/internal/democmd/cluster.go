@@ -269,7 +269,7 @@ func (a *app) handedDown() []string {
 	}
 	for name, value := range map[string]string{
 		"SESSION_TIMEOUT": g.SessionTimeout.String(), "TLS_CA": g.TLSCA, "TLS_CERT": g.TLSCert, "TLS_KEY": g.TLSKey,
-		"TLS_SERVER_NAME": g.TLSServerName,
+		"TLS_SERVER_NAME": g.TLSServerName, "AUTH_SCHEME": g.AuthScheme,
 	} {
 		env = append(env, "ZKR_"+name+"="+value)
 	}
