@@ -8,10 +8,12 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"io"
 	"math/big"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,12 +21,12 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// tlsFront is a TLS endpoint in front of a server, like a local proxy.
-func tlsFront(t *testing.T, backend string) (addr string, roots *x509.CertPool) {
+// newCertificate makes a self-signed certificate for localhost.
+func newCertificate(t *testing.T, serial int64) (tls.Certificate, *x509.Certificate) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "localhost"},
+		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "localhost"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		DNSNames: []string{"localhost"}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
@@ -33,11 +35,19 @@ func tlsFront(t *testing.T, backend string) (addr string, roots *x509.CertPool) 
 	require.NoError(t, err)
 	cert, err := x509.ParseCertificate(der)
 	require.NoError(t, err)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, cert
+}
+
+// tlsFront is a TLS endpoint in front of a server, like a local proxy. config may be nil.
+func tlsFront(t *testing.T, backend string, config *tls.Config) (addr string, roots *x509.CertPool) {
+	pair, cert := newCertificate(t, 1)
 	roots = x509.NewCertPool()
 	roots.AddCert(cert)
-	ln, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
-		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS13,
-	})
+	if config == nil {
+		config = &tls.Config{} //nolint:gosec // its MinVersion is set below
+	}
+	config.Certificates, config.MinVersion = []tls.Certificate{pair}, tls.VersionTLS13
+	ln, err := tls.Listen("tcp", "127.0.0.1:0", config)
 	require.NoError(t, err)
 	var all sync.WaitGroup
 	// Waited for by the clean-up; ends with the listener.
@@ -84,7 +94,7 @@ func TestTLSChecksTheServersNameAndCarriesASession(t *testing.T) {
 	srv, err := zktest.Start(nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, srv.Close()) }()
-	addr, roots := tlsFront(t, srv.Addr())
+	addr, roots := tlsFront(t, srv.Addr(), nil)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 
@@ -109,4 +119,38 @@ func TestTLSChecksTheServersNameAndCarriesASession(t *testing.T) {
 	var unknown x509.UnknownAuthorityError
 	require.ErrorAs(t, err, &unknown, "the cause is named")
 	require.ErrorIs(t, refused(srv.Addr(), &tls.Config{RootCAs: roots}), ErrUnreachable, "a server without TLS")
+}
+
+// Each connection shows the certificate that is valid then, and the session goes on.
+func TestCertificateOfTheClientIsRenewed(t *testing.T) {
+	srv, err := zktest.Start(nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, srv.Close()) }()
+	seen := make(chan int64, 10)
+	addr, roots := tlsFront(t, srv.Addr(), &tls.Config{ClientAuth: tls.RequireAnyClientCert, VerifyConnection: func(state tls.ConnectionState) error { //nolint:gosec // MinVersion is set by tlsFront
+		seen <- state.PeerCertificates[0].SerialNumber.Int64()
+		return nil
+	}})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var serial atomic.Int64
+	serial.Store(100)
+	c, err := Connect(ctx, addr, &Options{Timeout: 20 * time.Second, TLS: &tls.Config{
+		RootCAs: roots, MinVersion: tls.VersionTLS13,
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			pair, _ := newCertificate(t, serial.Load())
+			return &pair, nil
+		},
+	}})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, c.Close(ctx)) }()
+	s, err := c.Session(ctx)
+	require.NoError(t, err)
+	require.EqualValues(t, 100, <-seen)
+	serial.Store(200)
+	s.link.Drop(errors.New("a cable is pulled"))
+	_, _, err = s.Exists(ctx, "/")
+	require.NoError(t, err)
+	require.EqualValues(t, 200, <-seen)
+	require.NoError(t, s.Err())
 }

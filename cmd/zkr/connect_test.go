@@ -22,6 +22,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
@@ -157,6 +158,29 @@ func TestTLS(t *testing.T) {
 	assert.Contains(t, z.err.String(), "certificate", "127.0.0.1 is not its name")
 	start(t, command(addr, "lock", "ls", "/a", "--tls", "--tls-ca", key)).ends(exit.CodeUsage)
 	start(t, command(addr, "lock", "ls", "/a", "--tls", "--tls-cert", key, "--tls-key", cert)).ends(exit.CodeUsage)
+}
+
+// A process that runs for long shows each server the certificate that is in its files then.
+func TestRenewedCertificateIsUsed(t *testing.T) {
+	dir := t.TempDir()
+	cert, key, first := certificate(t, dir)
+	a := &cli.App{
+		Getenv: func(string) string { return "" },
+		Flags:  cli.Globals{AuthScheme: "digest", TLS: true, TLSCA: cert, TLSCert: cert, TLSKey: key},
+	}
+	o, err := a.Options()
+	require.NoError(t, err)
+	shown := func() [][]byte {
+		pair, err := o.TLS.GetClientCertificate(nil)
+		require.NoError(t, err)
+		return pair.Certificate
+	}
+	require.Equal(t, first.Certificate, shown())
+	_, _, second := certificate(t, dir)
+	require.Equal(t, second.Certificate, shown())
+	require.NotEqual(t, first.Certificate, second.Certificate)
+	require.NoError(t, os.WriteFile(key, []byte("half a file"), 0o600))
+	require.Equal(t, second.Certificate, shown(), "the files are being replaced")
 }
 
 // relay copies between c and a server until either end closes.

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -77,32 +75,6 @@ func (a *App) Credentials() (string, error) {
 		return "", exit.Usage("%s is not user:password", from)
 	}
 	return secret, nil
-}
-
-func (a *App) tlsConfig() (*tls.Config, error) {
-	g := &a.Flags
-	if !g.TLS {
-		return nil, nil
-	}
-	c := &tls.Config{ServerName: g.TLSServerName, MinVersion: tls.VersionTLS12}
-	if g.TLSCA != "" {
-		pem, err := os.ReadFile(g.TLSCA)
-		if err != nil {
-			return nil, exit.Usage("%s: %w", a.flagSource("tls-ca"), err)
-		}
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, exit.Usage("%s: %s has no certificate in PEM form", a.flagSource("tls-ca"), g.TLSCA)
-		}
-	}
-	if g.TLSCert != "" {
-		pair, err := tls.LoadX509KeyPair(g.TLSCert, g.TLSKey)
-		if err != nil {
-			return nil, exit.Usage("%s, %s: %w", a.flagSource("tls-cert"), a.flagSource("tls-key"), err)
-		}
-		c.Certificates = []tls.Certificate{pair}
-	}
-	return c, nil
 }
 
 // ConnectString is the servers with the chroot.
