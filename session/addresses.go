@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -37,6 +38,7 @@ type target struct {
 	server  string // host:port, as in the list of servers
 	address string // to dial
 	alone   bool   // the server has no other address
+	err     error  // instead of the address: why there is none
 }
 
 // shown is the target as users see it: the server's name, if that tells where it is.
@@ -49,18 +51,19 @@ func (t target) shown() string {
 
 // targets are the addresses of servers: all of the first server, in random order, then those
 // of the next. A server whose name cannot be resolved in time has the addresses that it had,
-// or else none but its name: dialing tells what is wrong with that.
+// or else an error.
 func (b *addressBook) targets(ctx context.Context, servers []string, timeout time.Duration) (out []target) {
-	found := make([][]string, len(servers))
+	found, failed := make([][]string, len(servers)), make([]error, len(servers))
+	limit := b.limit(timeout)
 	var looking sync.WaitGroup
 	for i, server := range servers {
 		// Waited for below; ends with the lookup, which has a limit.
-		looking.Go(func() { found[i] = b.addresses(ctx, server, timeout) })
+		looking.Go(func() { found[i], failed[i] = b.addresses(ctx, server, limit) })
 	}
 	looking.Wait()
 	for i, server := range servers {
 		if len(found[i]) == 0 {
-			out = append(out, target{server: server, address: server, alone: true})
+			out = append(out, target{server: server, address: server, alone: true, err: failed[i]})
 		}
 		for _, address := range found[i] {
 			out = append(out, target{server: server, address: address, alone: len(found[i]) == 1})
@@ -69,29 +72,39 @@ func (b *addressBook) targets(ctx context.Context, servers []string, timeout tim
 	return out
 }
 
-// addresses are the addresses of a server, in random order; none if it is to be dialed by
-// its name.
-func (b *addressBook) addresses(ctx context.Context, server string, timeout time.Duration) []string {
+// limit is how long a lookup may take. Once an address is known, it is short: a name server
+// that is away, or a name that does not exist, must not cost a session with something held.
+func (b *addressBook) limit(timeout time.Duration) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.known) > 0 {
+		return min(timeout/8, maxKnownLookup)
+	}
+	return min(timeout/3, maxLookup)
+}
+
+// addresses are the addresses of a server, in random order; none, without an error, if it is
+// to be dialed as it is.
+func (b *addressBook) addresses(ctx context.Context, server string, limit time.Duration) ([]string, error) {
 	host, port, err := net.SplitHostPort(server)
 	if b.lookup == nil || err != nil || net.ParseIP(host) != nil {
-		return nil
-	}
-	b.mu.Lock()
-	known := b.known[host]
-	b.mu.Unlock()
-	limit := min(timeout/3, maxLookup)
-	if known != nil { // a name server that is away must not cost a session with something held
-		limit = min(timeout/8, maxKnownLookup)
+		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	hosts, err := b.lookup(ctx, host)
-	if err != nil || len(hosts) == 0 {
-		hosts = known
-	} else {
-		b.mu.Lock()
+	if err == nil && len(hosts) == 0 {
+		err = fmt.Errorf("%s has no address", host)
+	}
+	b.mu.Lock()
+	if err == nil {
 		b.known[host] = hosts
-		b.mu.Unlock()
+	} else if hosts = b.known[host]; len(hosts) > 0 {
+		err = nil
+	}
+	b.mu.Unlock()
+	if err != nil {
+		return nil, fmt.Errorf("resolve %s: %w", host, err)
 	}
 	out := make([]string, len(hosts))
 	for i, h := range hosts {
@@ -99,5 +112,5 @@ func (b *addressBook) addresses(ctx context.Context, server string, timeout time
 	}
 	out = slices.Compact(slices.Sorted(slices.Values(out))) // some resolvers repeat themselves
 	rand.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
-	return out
+	return out, nil
 }

@@ -19,6 +19,9 @@ func (s *Session) resolve(servers []string) []target {
 // shown.
 func (s *Session) dial(ctx context.Context, network, shown string) (net.Conn, error) {
 	at, opts := s.servers.target(), s.client.opts
+	if at.err != nil {
+		return nil, at.err
+	}
 	raw, err := opts.Dialer(ctx, network, at.address)
 	if err != nil || opts.TLS == nil {
 		return raw, err

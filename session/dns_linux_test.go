@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"syscall"
 	"testing"
 	"time"
 
@@ -68,10 +69,28 @@ func TestSessionMovesToAnotherAddressOfTheName(t *testing.T) {
 	require.NoError(t, s.Err())
 }
 
-func TestNameThatCannotBeResolvedIsNamed(t *testing.T) {
+func TestErrorOfTheResolverIsSaid(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	_, err := Connect(ctx, "zk.invalid:2181", &Options{Resolver: namesFor("127.0.0.1")})
+	sealed := errors.New("the vault is sealed")
+	_, err := Connect(ctx, "zk.invalid:2181", &Options{Resolver: func(context.Context, string) ([]string, error) { return nil, sealed }})
 	require.ErrorIs(t, err, ErrUnreachable)
-	require.ErrorContains(t, err, "zk.invalid")
+	require.ErrorIs(t, err, sealed)
+	require.ErrorContains(t, err, "resolve zk.invalid")
+}
+
+// The attempt that says most need not be the last one.
+func TestErrorsOfAllAddressesAreSaid(t *testing.T) {
+	srv, err := zktest.Start(&zktest.Options{Addr: "127.0.0.1:0"})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, srv.Close()) })
+	_, port, err := net.SplitHostPort(srv.Addr())
+	require.NoError(t, err)
+	for range 4 { // the order is random
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		_, err = Connect(ctx, "zk.example.org:"+port, &Options{SASL: SASLDigestMD5("alice", "wonder"), Resolver: namesFor("127.77.0.4", "127.0.0.1")})
+		cancel()
+		require.ErrorIs(t, err, syscall.ECONNREFUSED, "127.77.0.4")
+		require.ErrorContains(t, err, "it has no SASL", "127.0.0.1")
+	}
 }

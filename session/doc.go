@@ -50,7 +50,7 @@
 //
 // The context of a session, and the contexts of its holds, end with a cause
 // that wraps [ErrLost] and the reason: [ErrExpired], [ErrTrustRanOut],
-// [ErrRefused], [ErrClosed] or [ErrAuthFailed]. A session whose trust ran out
+// [ErrRefused], [ErrReplaced], [ErrClosed] or [ErrAuthFailed]. A session whose trust ran out
 // may still live on the servers for a while; it is closed, and never resumed. A
 // disconnect alone loses nothing: the state is Suspended, and the client moves
 // to another server.

@@ -27,7 +27,7 @@ var (
 var (
 	// ErrLost is wrapped by every error that the loss of a session or of a hold
 	// causes. The reason is wrapped beside it: ErrExpired, ErrTrustRanOut,
-	// ErrRefused, ErrClosed, ErrAuthFailed or ErrNodeDeleted.
+	// ErrRefused, ErrReplaced, ErrClosed, ErrAuthFailed or ErrNodeDeleted.
 	ErrLost = errors.New("lost")
 	// ErrExpired: the server reports that it has expired the session.
 	ErrExpired = errors.New("expired by the server")
@@ -39,6 +39,10 @@ var (
 	// that have seen newer data than they have: the ensemble was recreated empty, or
 	// restored from a backup.
 	ErrRefused = errors.New("the servers refuse the session, but make new ones: the ensemble may have been recreated empty, or restored from a backup")
+	// ErrReplaced: a server has made another session instead of resuming this one, as
+	// ClickHouse Keeper does on every new connection. The former session, with its
+	// ephemeral znodes, may exist until its timeout.
+	ErrReplaced = errors.New("a server has made another session instead of resuming this one")
 	// ErrClosed: the client was closed.
 	ErrClosed = errors.New("closed by its owner")
 	// ErrAuthFailed: the server refuses the credentials.
@@ -79,7 +83,7 @@ var (
 	// it again.
 	ErrSequenceExhausted = znode.ErrExhausted
 	// ErrAuthRequired: the servers serve only clients that have authenticated by a scheme
-	// for which Credentials are missing (zookeeper.enforce.auth.schemes). A server closes
+	// that Options.Credentials and Options.SASL lack (zookeeper.enforce.auth.schemes). A server closes
 	// the session with this reply. ErrAuthRequired wraps ErrAuthFailed.
 	ErrAuthRequired error = authRequired{}
 	// ErrQuotaExceeded: the write would exceed the hard quota of a znode above, and has
@@ -198,7 +202,7 @@ func verdicts(code int32) (error, bool) {
 		return ErrAuthRequired, true
 	case -125:
 		return ErrQuotaExceeded, true
-	case -127:
+	case wire.CodeThrottled:
 		return ErrThrottled, true
 	case wire.CodeUnimplemented:
 		return ErrUnsupported, true
@@ -269,7 +273,7 @@ func IsSessionLoss(err error) bool {
 type authRequired struct{}
 
 func (authRequired) Error() string {
-	return "the servers require authentication: set Credentials of a scheme that they accept (zookeeper.enforce.auth.schemes)"
+	return "the servers require authentication: set Credentials, or SASL, of a scheme that they accept (zookeeper.enforce.auth.schemes)"
 }
 
 func (authRequired) Unwrap() error { return ErrAuthFailed }

@@ -34,9 +34,12 @@ func (s *Session) ReadFresh(ctx context.Context, path string, read func() error)
 		var verdict *TxnError
 		var unknown *UnknownOutcomeError
 		switch _, err := front.Wait(ctx); {
-		case err == nil, errors.As(err, &verdict):
+		case err == nil, errors.As(err, &verdict) && !errors.Is(err, ErrThrottled):
 			return nil
-		case Unanswered(err):
+		case Unanswered(err), errors.Is(err, ErrThrottled):
+			if !Unanswered(err) {
+				lost = max(lost, 1)
+			}
 			if err := s.BackOff(ctx, lost); err != nil {
 				return err
 			}

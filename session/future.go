@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 
@@ -228,10 +229,14 @@ func doRequest[T any](ctx context.Context, s *Session, op, path string, begin fu
 			// A request that costs the connection each time must not do so
 			// as fast as the network can, and a server that has too much to do needs
 			// time for it.
-			if !Unanswered(err) {
+			refused := !Unanswered(err)
+			if refused {
 				lost = max(lost, 1)
 			}
 			if err := s.BackOff(ctx, lost); err != nil {
+				if refused {
+					err = fmt.Errorf("%w (%w)", err, ErrThrottled)
+				}
 				return zero, &OpError{Op: op, Path: path, Err: err}
 			}
 			lost++

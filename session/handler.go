@@ -117,6 +117,8 @@ func reason(cause error) error {
 	switch {
 	case errors.Is(cause, wire.ErrExpired):
 		return ErrExpired
+	case errors.Is(cause, wire.ErrReplaced):
+		return ErrReplaced
 	case errors.Is(cause, wire.ErrAuthRequired):
 		return ErrAuthRequired
 	case errors.Is(cause, wire.ErrAuthFailed):

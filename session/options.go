@@ -80,8 +80,9 @@ type Options struct {
 	// Resolver returns the addresses of a server's name; default, without a Dialer:
 	// net.DefaultResolver.LookupHost. A name may have several addresses, as those of a
 	// headless service have: each is tried as a server of its own, in random order, and
-	// the name is resolved again when all addresses of all servers have been tried. While
-	// a name cannot be resolved, the addresses last known are tried.
+	// the name is resolved again when all addresses of all servers have been tried, and
+	// after a connection. While a name cannot be resolved, the addresses last known are
+	// tried.
 	Resolver func(ctx context.Context, host string) (addresses []string, err error)
 	// Backoff is the pauses between attempts to connect.
 	Backoff Backoff

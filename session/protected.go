@@ -132,6 +132,12 @@ func (c *Creation) resolve(ctx context.Context) (Node, error) {
 			c.sent = nil
 			lost--
 			continue
+		case errors.Is(err, ErrThrottled):
+			c.sent = nil
+			if err := c.s.BackOff(ctx, lost+1); err != nil {
+				return Node{}, &OpError{Op: "create", Path: c.path, Err: err}
+			}
+			continue
 		case ctx.Err() != nil && !isDone(c.sent.done):
 			return Node{}, err // the request is still in progress
 		case !errors.Is(err, ErrUnknownOutcome):
@@ -187,7 +193,7 @@ func (s *Session) findCreated(ctx context.Context, path string, mode Mode, owner
 		case NotSent(err):
 			runtime.Gosched() // as in do
 			continue
-		case Unanswered(err):
+		case Unanswered(err), errors.Is(err, ErrThrottled):
 			if err := s.BackOff(ctx, lost); err != nil {
 				return Node{}, false, err
 			}

@@ -16,14 +16,14 @@ type rotation struct {
 	over func() bool
 	// resolve returns the addresses of servers. It may take a while.
 	resolve func(servers []string) []target
-	servers []string // in this session's order
 
-	// mu guards the fields below: the addresses of this round, how many of them have been
-	// tried, and the last one.
-	mu    sync.Mutex
-	round []target
-	tried int
-	last  target
+	// mu guards the fields below: the servers in this session's order, the addresses of
+	// this round, how many of them have been tried, and the last one.
+	mu      sync.Mutex
+	servers []string
+	round   []target
+	tried   int
+	last    target
 }
 
 // newRotation makes a session's own random order, so that clients spread over
@@ -44,20 +44,21 @@ func (r *rotation) Len() int {
 	return max(len(r.round), len(r.servers))
 }
 
-// Next is the address to try next. Each round resolves the names again. Only go-zookeeper's
+// Next is the address to try next. Each round resolves the names again; a round ends with
+// its last address, or with a connection. Only go-zookeeper's
 // connecting goroutine calls Next, so no round begins twice.
 func (r *rotation) Next() (server string, allTried bool) {
 	r.mu.Lock()
-	over := r.tried == len(r.round)
+	over, servers := r.tried == len(r.round), r.servers
 	r.mu.Unlock()
 	var round []target
 	if over {
-		round = r.resolve(r.servers)
+		round = r.resolve(servers)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if over {
-		if len(round) > 1 && round[0] == r.last { // it has just failed
+		if len(round) > 1 && round[0].address == r.last.address { // it has just failed
 			round[0], round[1] = round[1], round[0]
 		}
 		r.round, r.tried = round, 0
@@ -67,9 +68,17 @@ func (r *rotation) Next() (server string, allTried bool) {
 	return r.last.shown(), r.over()
 }
 
-// Connected has nothing to note: the next dial, if any, goes to the next
-// address, since the present one has just failed.
-func (r *rotation) Connected() {}
+// Connected ends the round: the next dial, if any, may be weeks later, when the addresses of
+// the round are those of others. It goes to the server behind the present one, which has
+// failed then.
+func (r *rotation) Connected() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tried = len(r.round)
+	if at := slices.Index(r.servers, r.last.server); at >= 0 {
+		r.servers = slices.Concat(r.servers[at+1:], r.servers[:at+1])
+	}
+}
 
 // target is the address that was handed out last.
 func (r *rotation) target() target {

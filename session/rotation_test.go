@@ -32,10 +32,12 @@ func TestRotationTriesAllInItsOwnOrder(t *testing.T) {
 			assert.Equal(t, server, r.server())
 			got = append(got, server)
 		}
-		r.Connected()
 		assert.ElementsMatch(t, list, got)
 		again, _ := r.Next()
 		assert.Equal(t, got[0], again)
+		r.Connected()
+		again, _ = r.Next()
+		assert.Equal(t, got[1], again, "the server behind the one that was connected")
 		over = true
 		_, all := r.Next()
 		assert.True(t, all)
@@ -85,6 +87,11 @@ func TestEachRoundTriesAllAddressesOfEachName(t *testing.T) {
 	names["three"] = []string{"10.0.1.7"}
 	require.ElementsMatch(t, []string{"10.0.0.1:2181", "10.0.0.9:2181", "three:2182", "192.0.2.1:2183"}, r.nextRound())
 	require.Equal(t, 4, r.Len())
+
+	_, _ = r.Next()
+	r.Connected() // for weeks
+	names["one"], names["three"] = []string{"10.0.7.1"}, []string{"10.0.7.2"}
+	require.ElementsMatch(t, []string{"one:2181", "three:2182", "192.0.2.1:2183"}, r.nextRound(), "no former address is dialed")
 }
 
 func TestAddressThatHasJustFailedIsNotTheNext(t *testing.T) {
@@ -114,19 +121,23 @@ func TestKnownAddressesOutliveTheNameServer(t *testing.T) {
 			}
 			return answer, fail
 		})
+		var err error
 		look := func() (out []string, took time.Duration) {
 			began := time.Now()
 			for _, at := range book.targets(t.Context(), []string{"zk:2181"}, 9*time.Second) {
 				out = append(out, at.address)
+				err = at.err
 			}
 			return slices.Sorted(slices.Values(out)), time.Since(began)
 		}
 		fail = broken
 		got, _ := look()
-		require.Equal(t, []string{"zk:2181"}, got, "dialing says what is wrong with the name")
+		require.Equal(t, []string{"zk:2181"}, got)
+		require.ErrorIs(t, err, broken, "dialing says what is wrong with the name")
 		silent = true
 		got, took := look()
 		require.Equal(t, []string{"zk:2181"}, got)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, maxLookup, took)
 		silent, fail, answer = false, nil, []string{"10.0.0.2", "10.0.0.1"}
 		known := []string{"10.0.0.1:2181", "10.0.0.2:2181"}
@@ -136,10 +147,29 @@ func TestKnownAddressesOutliveTheNameServer(t *testing.T) {
 			fail, answer = fails, nil
 			got, _ = look()
 			require.Equal(t, known, got)
+			require.NoError(t, err)
 		}
 		silent = true
 		got, took = look()
 		require.Equal(t, known, got)
 		require.Equal(t, maxKnownLookup, took)
+	})
+}
+
+// Once an address is known, a name that cannot be resolved costs little.
+func TestNameThatIsNeverResolvedDelaysNoReconnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		book := newAddressBook(func(ctx context.Context, host string) ([]string, error) {
+			if host == "silent" {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return []string{"10.0.0.1"}, nil
+		})
+		for _, want := range []time.Duration{maxLookup, maxKnownLookup, maxKnownLookup} {
+			began := time.Now()
+			require.Len(t, book.targets(t.Context(), []string{"zk:2181", "silent:2181"}, 30*time.Second), 2)
+			require.Equal(t, want, time.Since(began))
+		}
 	})
 }

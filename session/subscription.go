@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -13,7 +14,7 @@ import (
 // change while the connection lasts, and EventReattached when it was set again on
 // a new connection; changes in between must be read. A subscription ends with the
 // session, and EventSessionOver is its last event; or with a server that refuses
-// to set it again (an older server), and EventDisconnected is its last event.
+// to set it again (an older or an overloaded server), and EventDisconnected is its last event.
 type Subscription struct {
 	set       *subscriptionSet
 	path      string // the server's
@@ -62,9 +63,14 @@ func (s *Session) Subscribe(ctx context.Context, path string, recursive bool, no
 	}
 	_, err := doRequest(ctx, s, op, path, func() *Future[struct{}] {
 		s.subs.mu.Lock()
-		defer s.subs.mu.Unlock()
 		f := start(s, request[struct{}]{op: op, path: path, code: wire.OpAddWatch, body: sub.encode, decode: decodeNothing})
 		sub.sent = !isDone(f.done) || f.err == nil // an error at once: not sent
+		s.subs.mu.Unlock()
+		f.Then(func(_ struct{}, err error) {
+			if errors.Is(err, ErrThrottled) {
+				s.subs.notSet(sub.path)
+			}
+		})
 		return f
 	}, nil)
 	if err != nil {
@@ -193,8 +199,25 @@ func (ss *subscriptionSet) reattach() {
 		all = append(all, subs...)
 	}
 	ss.mu.Unlock()
-	for _, sub := range all {
-		sub.deliver(Event{Type: EventReattached}, false)
+	deliverAll(all, Event{Type: EventReattached}, false)
+}
+
+// notSet: the server has not carried out the request for the watch of path, which will be
+// sent again.
+func (ss *subscriptionSet) notSet(path string) {
+	ss.mu.Lock()
+	for _, sub := range ss.subs[path] {
+		sub.sent = false
+	}
+	ss.mu.Unlock()
+	// One-shot watches of the path relied on the subscriptions.
+	ss.s.watches.fireKeys(path)
+}
+
+// deliverAll notifies subscriptions of ev.
+func deliverAll(subs []*Subscription, ev Event, last bool) {
+	for _, sub := range subs {
+		sub.deliver(ev, last)
 	}
 }
 
@@ -215,9 +238,7 @@ func (ss *subscriptionSet) endAll() {
 	}
 	ss.subs = make(map[string][]*Subscription)
 	ss.mu.Unlock()
-	for _, sub := range all {
-		sub.deliver(Event{Type: EventSessionOver}, true)
-	}
+	deliverAll(all, Event{Type: EventSessionOver}, true)
 }
 
 // fire notifies the subscriptions that ev concerns.

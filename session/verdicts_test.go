@@ -29,8 +29,10 @@ func TestMissingAuthenticationIsNamedOnApache(t *testing.T) {
 	_, _, err = s.Exists(ctx, "/")
 	require.ErrorIs(t, err, ErrAuthRequired)
 	require.ErrorIs(t, err, ErrAuthFailed)
-	require.ErrorIs(t, err, ErrLost)
+	require.NotErrorIs(t, err, ErrUnknownOutcome)
 	require.ErrorContains(t, err, "set Credentials")
+	require.Eventually(t, func() bool { return s.Err() != nil }, time.Minute, time.Millisecond)
+	require.ErrorIs(t, s.Err(), ErrLost)
 	require.ErrorIs(t, s.Err(), ErrAuthRequired)
 	require.False(t, IsSessionLoss(err), "the next session would share it")
 	require.NoError(t, c.Close(ctx))
@@ -79,8 +81,18 @@ func TestThrottledRequestsAreSentAgainOnApache(t *testing.T) {
 		// Waited for below; ends with the writes, or with ctx.
 		all.Go(func() {
 			for n := range writes {
-				_, err := s.Create(ctx, fmt.Sprintf("%s/%d-%d", root, i, n), nil, Persistent, nil)
+				path := fmt.Sprintf("%s/%d-%d", root, i, n)
+				if n%2 == 0 {
+					_, err := s.Create(ctx, path, nil, Persistent, nil)
+					assert.NoError(t, err)
+					continue
+				}
+				_, err := s.CreateProtected(ctx, path, nil, Persistent, nil)
 				assert.NoError(t, err)
+				assert.NoError(t, s.ReadFresh(ctx, path, func() error {
+					_, _, err := s.Get(ctx, path)
+					return err
+				}))
 			}
 		})
 	}

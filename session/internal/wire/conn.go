@@ -147,6 +147,10 @@ func (c *conn) accept(frame []byte) error {
 		c.inbox = withLength(frame)
 	}
 	c.handOut(in)
+	if in.call != nil && in.answer.Code == CodeAuthRequired { // the server closes the session
+		c.link.End(ErrAuthRequired, false)
+		return ErrAuthRequired
+	}
 	return nil
 }
 
@@ -165,7 +169,9 @@ func (c *conn) handOut(in incoming) {
 	case in.event != nil:
 		h.Event(*in.event)
 	case in.call != nil:
-		h.Answered(in.answer.Sent, in.zxid, in.call.Commits && in.answer.Code == CodeOK)
+		if in.answer.Code != CodeAuthRequired { // no sign of life
+			h.Answered(in.answer.Sent, in.zxid, in.call.Commits && in.answer.Code == CodeOK)
+		}
 		in.call.Done(in.answer)
 	case !in.touched.IsZero():
 		h.Answered(in.touched, in.zxid, false)
@@ -177,10 +183,11 @@ func (c *conn) handOut(in incoming) {
 // its caller may have a lease to renew.
 func (c *conn) kill(cause error) {
 	c.killing.Do(func() {
+		servers := c.link.cfg.Servers()
 		c.link.mu.Lock()
 		c.cause = cause
 		if !c.attached {
-			c.link.failure = cause
+			c.link.failLocked(cause, servers)
 		}
 		unplugged := c.link.current == c
 		if unplugged {

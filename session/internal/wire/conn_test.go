@@ -244,7 +244,9 @@ func TestServerThatRequiresAuthenticationEndsTheLink(t *testing.T) {
 		answers := s.calls(1)
 		s.mustWrite(server, reply(xidOf(s.mustRead(server)), 0, CodeAuthRequired))
 		require.Error(s, <-over)
-		require.ErrorIs(s, (<-answers).Err, ErrUnanswered)
+		answer := <-answers
+		require.NoError(s, answer.Err, "what was refused was not carried out")
+		require.Equal(s, CodeAuthRequired, answer.Code)
 		assert.Equal(s, []error{ErrAuthRequired}, s.ended)
 	})
 }

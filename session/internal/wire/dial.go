@@ -36,7 +36,7 @@ func (l *Link) Dial(network, address string, _ time.Duration) (net.Conn, error) 
 	if err != nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.failure = err
+		l.failLocked(err, servers)
 		return nil, fmt.Errorf("wire: dial %s: %w", address, err)
 	}
 	c, err := l.adopt(raw)

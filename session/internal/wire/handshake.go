@@ -46,7 +46,7 @@ func (m *machine) readConnectReply(frame []byte) (first bool, err error) {
 		}
 		return false, ErrExpired
 	case m.mem.sid != 0 && r.sid != m.mem.sid:
-		return false, fmt.Errorf("%w: it made session %#x instead of %#x", errReplaced, r.sid, m.mem.sid)
+		return false, fmt.Errorf("%w: it made session %#x instead of %#x", ErrReplaced, r.sid, m.mem.sid)
 	}
 	first = m.mem.sid == 0
 	m.first = first
@@ -67,10 +67,10 @@ func (c *conn) acceptWelcome(frame []byte) error {
 	first, err := c.machine.readConnectReply(frame)
 	if err != nil {
 		c.link.mu.Unlock()
-		if errors.Is(err, errReplaced) {
+		if errors.Is(err, ErrReplaced) {
 			c.sayFarewell()
 		}
-		if errors.Is(err, ErrExpired) {
+		if errors.Is(err, ErrExpired) || errors.Is(err, ErrReplaced) {
 			c.link.End(err, false)
 		}
 		return err
@@ -80,7 +80,7 @@ func (c *conn) acceptWelcome(frame []byte) error {
 	c.link.mu.Unlock()
 	if !ended {
 		if err := c.authenticate(); err != nil {
-			if first {
+			if c.link.Ended() != nil || first {
 				c.forgetSession()
 			}
 			if errors.Is(err, ErrAuthFailed) {
@@ -113,7 +113,7 @@ func (c *conn) acceptWelcome(frame []byte) error {
 			e.Bytes(cred.Auth)
 		})
 	}
-	c.attached, c.link.failure = true, nil
+	c.attached, c.link.failures = true, nil
 	if c.link.ended == nil {
 		c.link.current = c
 	}
@@ -124,8 +124,8 @@ func (c *conn) acceptWelcome(frame []byte) error {
 	return nil
 }
 
-// forgetSession closes the session that the server has just made. go-zookeeper has not heard
-// of it, and asks for a new one on the next connection.
+// forgetSession closes a session that the server has just made, or resumed for a link that
+// has ended. go-zookeeper has not heard of it, and asks for a new one on the next connection.
 func (c *conn) forgetSession() {
 	c.link.mu.Lock()
 	c.link.mem.sid, c.link.mem.timeout = 0, 0
@@ -133,9 +133,14 @@ func (c *conn) forgetSession() {
 	c.sayFarewell()
 }
 
-// sayFarewell closes a session that the server has just made, and nothing uses. The write
-// has the deadline of the handshake; if it fails, the session expires.
+// farewellTime bounds the write of a request that nothing waits for.
+const farewellTime = 100 * time.Millisecond
+
+// sayFarewell closes a session that nothing uses. If the write fails, the session expires.
 func (c *conn) sayFarewell() {
+	if c.raw.SetWriteDeadline(time.Now().Add(farewellTime)) != nil {
+		return
+	}
 	c.link.mu.Lock()
 	farewell := c.machine.appendFrame(nil, c.machine.takeXid(), OpCloseSession, nil)
 	c.link.mu.Unlock()

@@ -88,7 +88,7 @@ type Link struct {
 	// the session last had a connection; zero if none.
 	dials        int
 	refusedSince time.Time
-	failure      error
+	failures     []error // since the last connection; see fail
 	ended        error
 }
 
@@ -174,11 +174,12 @@ func (l *Link) Drop(cause error) {
 	}
 }
 
-// Failure is the error of the last attempt to connect, or nil if the attempt succeeded.
+// Failure has the errors of the last attempts to connect, one for each address, or is nil if
+// the last attempt succeeded.
 func (l *Link) Failure() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.failure
+	return joinErrors(l.failures)
 }
 
 // End ends the link: no connection is opened and no request sent any more, and

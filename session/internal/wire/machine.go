@@ -18,6 +18,9 @@ var (
 	ErrUnanswered = errors.New("wire: the connection was lost before the answer came")
 	// ErrExpired: the server says that it does not know the session any more.
 	ErrExpired = errors.New("wire: the server has expired the session")
+	// ErrReplaced: the server has made another session instead of resuming this one, of
+	// which it says nothing: it may exist until it expires.
+	ErrReplaced = errors.New("wire: the server has made another session")
 	// ErrAuthFailed: the server refuses the credentials.
 	ErrAuthFailed = errors.New("wire: the server refused the credentials")
 
@@ -32,10 +35,6 @@ var (
 
 	// ErrReplyTooLarge: the answer is longer than Config.MaxFrame.
 	ErrReplyTooLarge = errors.New("wire: the answer is too large")
-
-	// errReplaced: instead of saying that the session has expired, the server has made
-	// another session, as ClickHouse Keeper does.
-	errReplaced = fmt.Errorf("%w", ErrExpired)
 
 	errProtocol = errors.New("wire: protocol violation")
 	errMoved    = errors.New("wire: the session has moved to another server")
@@ -182,6 +181,8 @@ func (m *machine) receive(frame []byte) (incoming, error) {
 	switch {
 	case xid == xidEvent:
 		return receiveEvent(d)
+	case xid == xidPing && code == CodeAuthRequired:
+		return incoming{}, ErrAuthRequired // the server has not taken it for a sign of life
 	case xid == xidPing:
 		in := incoming{forward: true, zxid: zxid}
 		if len(m.pings) > 0 {
@@ -226,8 +227,6 @@ func (m *machine) matchAnswer(xid int32, a Answer) (incoming, error) {
 		// answers mean nothing any more. The request itself was refused, but the
 		// outcome of the requests before it is just as unknown.
 		return incoming{}, errMoved
-	case CodeAuthRequired:
-		return incoming{}, ErrAuthRequired
 	}
 	c := m.calls.pop()
 	a.Sent = c.sent

@@ -106,7 +106,7 @@ func TestWelcome(t *testing.T) {
 		{"expired, with the id", 7, encodeConnectReply(0, 7), false, ErrExpired},
 		{"negative timeout", 7, encodeConnectReply(-5, 7), false, ErrExpired},
 		{"refused from the start", 0, encodeConnectReply(0, 0), false, errProtocol},
-		{"another session, in place of the one that has expired", 7, encodeConnectReply(9_000, 8), false, ErrExpired},
+		{"another session", 7, encodeConnectReply(9_000, 8), false, ErrReplaced},
 		{"short", 7, encodeConnectReply(9_000, 7)[:19], false, errShort},
 		{"empty", 7, nil, false, errShort},
 	} {

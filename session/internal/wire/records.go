@@ -45,6 +45,7 @@ const (
 	CodeSessionExpired int32 = -112
 	CodeAuthFailed     int32 = -115
 	CodeAuthRequired   int32 = -124
+	CodeThrottled      int32 = -127
 	CodeSessionMoved   int32 = -118
 )
 
