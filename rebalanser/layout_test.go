@@ -63,7 +63,7 @@ func TestLayoutIsThatOfTheGoldenFile_R1_R2_R28(t *testing.T) {
 			if mode == rebalanser.GlobalBarrier {
 				hold := make(chan struct{})
 				c2.before = waitFor(hold)
-				_, err := a.AddResources(w.Ctx, "r03", "r04")
+				_, err := a.AddResources(w.Ctx, "r03") // several are seen together or one after the other
 				require.NoError(w, err)
 				w.Pass(time.Second)
 				fmt.Fprintf(&got, "# %v: what is new is being started\n%s", mode, tree(w.Server.Dump()))
