@@ -34,16 +34,12 @@ func (s *Session) ReadFresh(ctx context.Context, path string, read func() error)
 		var verdict *TxnError
 		var unknown *UnknownOutcomeError
 		switch _, err := front.Wait(ctx); {
-		case err == nil, errors.As(err, &verdict) && !errors.Is(err, ErrThrottled):
+		case err == nil, errors.As(err, &verdict):
 			return nil
 		case Unanswered(err), errors.Is(err, ErrThrottled):
-			if !Unanswered(err) {
-				lost = max(lost, 1)
-			}
-			if err := s.BackOff(ctx, lost); err != nil {
+			if err := s.awaitRepetition(ctx, err, &lost); err != nil {
 				return err
 			}
-			lost++
 		case errors.As(err, &unknown):
 			return unknown.Reason // it changes nothing: there is nothing to know
 		case !NotSent(err):

@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"sync"
 
@@ -226,20 +225,9 @@ func doRequest[T any](ctx context.Context, s *Session, op, path string, begin fu
 			runtime.Gosched()
 			continue
 		case Unanswered(err) && !f.write, errors.Is(err, ErrThrottled):
-			// A request that costs the connection each time must not do so
-			// as fast as the network can, and a server that has too much to do needs
-			// time for it.
-			refused := !Unanswered(err)
-			if refused {
-				lost = max(lost, 1)
-			}
-			if err := s.BackOff(ctx, lost); err != nil {
-				if refused {
-					err = fmt.Errorf("%w (%w)", err, ErrThrottled)
-				}
+			if err := s.awaitRepetition(ctx, err, &lost); err != nil {
 				return zero, &OpError{Op: op, Path: path, Err: err}
 			}
-			lost++
 			continue
 		case Unanswered(err) && s.link.Ended() != nil:
 			return zero, f.fail(s.lossReason(), true)

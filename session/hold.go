@@ -175,6 +175,23 @@ func (s *Session) sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// awaitRepetition waits, within ctx and the session's life, before a request is sent again
+// that has failed with err. lost, which it counts up, is how often the request has failed in
+// a row: a request that costs the connection each time must not do so as fast as the network
+// can, and a server that has too much to do needs time for it from the first time on.
+func (s *Session) awaitRepetition(ctx context.Context, err error, lost *int) error {
+	throttled := errors.Is(err, ErrThrottled)
+	if throttled {
+		*lost = max(*lost, 1)
+	}
+	over := s.BackOff(ctx, *lost)
+	*lost++
+	if over != nil && throttled {
+		return fmt.Errorf("%w (%w)", over, ErrThrottled)
+	}
+	return over
+}
+
 // BackOff waits, within ctx and the session's life, before a retry of something
 // that has cost lost+1 connections in a row: not at all after the first, then by
 // [Options.Retry], up to five times its Max. Operations do that by themselves;

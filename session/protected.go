@@ -113,7 +113,7 @@ func (c *Creation) Wait(ctx context.Context) (Node, error) {
 
 // resolve waits for the outcome; it may be called again after its context ended.
 func (c *Creation) resolve(ctx context.Context) (Node, error) {
-	for lost := 0; ; lost++ {
+	for lost := 0; ; {
 		if c.sent == nil {
 			if c.dropped {
 				return Node{}, &OpError{Op: "create", Path: c.path, Err: errDropped}
@@ -130,11 +130,10 @@ func (c *Creation) resolve(ctx context.Context) (Node, error) {
 			return node, nil
 		case NotSent(err):
 			c.sent = nil
-			lost--
 			continue
 		case errors.Is(err, ErrThrottled):
 			c.sent = nil
-			if err := c.s.BackOff(ctx, lost+1); err != nil {
+			if err := c.s.awaitRepetition(ctx, err, &lost); err != nil {
 				return Node{}, &OpError{Op: "create", Path: c.path, Err: err}
 			}
 			continue
@@ -143,9 +142,7 @@ func (c *Creation) resolve(ctx context.Context) (Node, error) {
 		case !errors.Is(err, ErrUnknownOutcome):
 			return Node{}, err
 		}
-		// A create that costs the connection each time must not be repeated
-		// as fast as the network can.
-		if err := c.s.BackOff(ctx, lost); err != nil {
+		if err := c.s.awaitRepetition(ctx, err, &lost); err != nil {
 			return Node{}, c.unknownOutcome(err)
 		}
 		node, found, err := c.findByID(ctx)
@@ -194,10 +191,9 @@ func (s *Session) findCreated(ctx context.Context, path string, mode Mode, owner
 			runtime.Gosched() // as in do
 			continue
 		case Unanswered(err), errors.Is(err, ErrThrottled):
-			if err := s.BackOff(ctx, lost); err != nil {
+			if err := s.awaitRepetition(ctx, err, &lost); err != nil {
 				return Node{}, false, err
 			}
-			lost++
 			continue
 		case errors.Is(err, ErrNoNode):
 			return Node{}, false, nil
