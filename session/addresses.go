@@ -41,6 +41,15 @@ type target struct {
 	err     error  // instead of the address: why there is none
 }
 
+// host is the server without its port.
+func (t target) host() string {
+	host, _, err := net.SplitHostPort(t.server)
+	if err != nil {
+		return t.server
+	}
+	return host
+}
+
 // shown is the target as users see it: the server's name, if that tells where it is.
 func (t target) shown() string {
 	if t.alone {

@@ -26,7 +26,7 @@ func (s *Session) dial(ctx context.Context, network, shown string) (net.Conn, er
 	if err != nil || opts.TLS == nil {
 		return raw, err
 	}
-	conn := tls.Client(raw, tlsConfigFor(opts.TLS, at.server))
+	conn := tls.Client(raw, tlsConfigFor(opts.TLS, at.host()))
 	if err := conn.HandshakeContext(ctx); err != nil {
 		_ = raw.Close()
 		return nil, fmt.Errorf("TLS with %s: %w", shown, err)
@@ -34,14 +34,10 @@ func (s *Session) dial(ctx context.Context, network, shown string) (net.Conn, er
 	return conn, nil
 }
 
-// tlsConfigFor is config with the server's name, whatever address is dialed.
-func tlsConfigFor(config *tls.Config, server string) *tls.Config {
+// tlsConfigFor is config with the host's name, whatever address is dialed.
+func tlsConfigFor(config *tls.Config, host string) *tls.Config {
 	if config.ServerName != "" {
 		return config
-	}
-	host, _, err := net.SplitHostPort(server)
-	if err != nil {
-		host = server
 	}
 	config = config.Clone()
 	config.ServerName = host

@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"fmt"
-	"net"
 
 	"github.com/zkrecipes/zkrecipes/internal/digestmd5"
 	"github.com/zkrecipes/zkrecipes/session/internal/wire"
@@ -41,10 +40,6 @@ func (s *Session) startSASL() func(context.Context) (wire.Mechanism, error) {
 		return nil
 	}
 	return func(ctx context.Context) (wire.Mechanism, error) {
-		server := s.servers.target().server
-		if host, _, err := net.SplitHostPort(server); err == nil {
-			server = host
-		}
-		return begin(ctx, server)
+		return begin(ctx, s.servers.target().host())
 	}
 }

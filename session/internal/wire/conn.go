@@ -138,7 +138,7 @@ func (c *conn) accept(frame []byte) error {
 		return nil
 	}
 	if err != nil {
-		if errors.Is(err, ErrExpired) || errors.Is(err, ErrAuthFailed) || errors.Is(err, ErrAuthRequired) {
+		if endsLink(err) {
 			c.link.End(err, false)
 		}
 		return err
@@ -183,11 +183,10 @@ func (c *conn) handOut(in incoming) {
 // its caller may have a lease to renew.
 func (c *conn) kill(cause error) {
 	c.killing.Do(func() {
-		servers := c.link.cfg.Servers()
 		c.link.mu.Lock()
 		c.cause = cause
 		if !c.attached {
-			c.link.failLocked(cause, servers)
+			c.link.failLocked(cause)
 		}
 		unplugged := c.link.current == c
 		if unplugged {

@@ -17,11 +17,12 @@ const (
 // the link has ended: this is the gate that keeps a dead session's client from
 // opening the next session by itself.
 func (l *Link) Dial(network, address string, _ time.Duration) (net.Conn, error) {
-	servers := max(1, l.cfg.Servers())
+	addresses := max(1, l.cfg.Servers())
 	l.mu.Lock()
 	n := l.dials
 	l.dials++
-	limit := l.timeoutLocked() / time.Duration(3*servers)
+	l.addresses = addresses
+	limit := l.timeoutLocked() / time.Duration(3*addresses)
 	ended := l.ended
 	l.mu.Unlock()
 	if ended != nil {
@@ -36,7 +37,7 @@ func (l *Link) Dial(network, address string, _ time.Duration) (net.Conn, error) 
 	if err != nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.failLocked(err, servers)
+		l.failLocked(err)
 		return nil, fmt.Errorf("wire: dial %s: %w", address, err)
 	}
 	c, err := l.adopt(raw)

@@ -1,15 +1,28 @@
 package wire
 
 import (
+	"errors"
 	"slices"
 	"strings"
 )
 
-// failLocked notes why an attempt to connect has failed. The errors of one round are kept: of
-// several addresses the last one need not be the one that says what is wrong.
-func (l *Link) failLocked(err error, servers int) {
+// failLocked notes why an attempt to connect has failed, until one succeeds. The errors of one
+// round are kept: of several addresses the last one need not be the one that says what is
+// wrong.
+func (l *Link) failLocked(err error) {
 	l.failures = append(l.failures, err)
-	l.failures = slices.Delete(l.failures, 0, max(0, len(l.failures)-servers))
+	l.failures = slices.Delete(l.failures, 0, max(0, len(l.failures)-l.addresses))
+}
+
+// endsLink reports whether err is a server's verdict about the session, which no other
+// connection would change.
+func endsLink(err error) bool {
+	for _, verdict := range []error{ErrExpired, ErrReplaced, ErrAuthFailed, ErrAuthRequired} {
+		if errors.Is(err, verdict) {
+			return true
+		}
+	}
+	return false
 }
 
 // severalErrors are errors in one line, each text once.

@@ -70,7 +70,7 @@ func (c *conn) acceptWelcome(frame []byte) error {
 		if errors.Is(err, ErrReplaced) {
 			c.sayFarewell()
 		}
-		if errors.Is(err, ErrExpired) || errors.Is(err, ErrReplaced) {
+		if endsLink(err) {
 			c.link.End(err, false)
 		}
 		return err
@@ -83,7 +83,7 @@ func (c *conn) acceptWelcome(frame []byte) error {
 			if c.link.Ended() != nil || first {
 				c.forgetSession()
 			}
-			if errors.Is(err, ErrAuthFailed) {
+			if endsLink(err) {
 				c.link.End(err, false)
 			}
 			return err

@@ -88,7 +88,8 @@ type Link struct {
 	// the session last had a connection; zero if none.
 	dials        int
 	refusedSince time.Time
-	failures     []error // since the last connection; see fail
+	addresses    int     // that took turns at the last dial
+	failures     []error // see failLocked
 	ended        error
 }
 
