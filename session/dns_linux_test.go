@@ -70,10 +70,12 @@ func TestSessionMovesToAnotherAddressOfTheName(t *testing.T) {
 }
 
 func TestErrorOfTheResolverIsSaid(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
+	ctx, called := untilCalled(t, 2)
 	sealed := errors.New("the vault is sealed")
-	_, err := Connect(ctx, "zk.invalid:2181", &Options{Resolver: func(context.Context, string) ([]string, error) { return nil, sealed }})
+	_, err := Connect(ctx, "zk.invalid:2181", &Options{Resolver: func(context.Context, string) ([]string, error) {
+		called()
+		return nil, sealed
+	}})
 	require.ErrorIs(t, err, ErrUnreachable)
 	require.ErrorIs(t, err, sealed)
 	require.ErrorContains(t, err, "resolve zk.invalid")
@@ -87,9 +89,12 @@ func TestErrorsOfAllAddressesAreSaid(t *testing.T) {
 	_, port, err := net.SplitHostPort(srv.Addr())
 	require.NoError(t, err)
 	for range 4 { // the order is random
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		_, err = Connect(ctx, "zk.example.org:"+port, &Options{SASL: SASLDigestMD5("alice", "wonder"), Resolver: namesFor("127.77.0.4", "127.0.0.1")})
-		cancel()
+		ctx, called := untilCalled(t, 2) // the second round
+		resolve := namesFor("127.77.0.4", "127.0.0.1")
+		_, err = Connect(ctx, "zk.example.org:"+port, &Options{SASL: SASLDigestMD5("alice", "wonder"), Resolver: func(ctx context.Context, host string) ([]string, error) {
+			called()
+			return resolve(ctx, host)
+		}})
 		require.ErrorIs(t, err, syscall.ECONNREFUSED, "127.77.0.4")
 		require.ErrorContains(t, err, "it has no SASL", "127.0.0.1")
 	}
