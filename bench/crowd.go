@@ -35,15 +35,11 @@ func measureCrowd(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	all, err := measureMany(ctx, s.manySettings, 1, s.byVariant(), func(r manyRun) ([]crowd.Figures, error) {
+	return measureMany(ctx, s.manySettings, 1, s.byVariant(), func(r manyRun) ([]crowd.Figures, error) {
 		return crowd.Measure(ctx, crowd.Setting{
 			Servers: r.servers, Root: r.root, Clients: r.n, What: r.variant, Timeout: s.timeout, Tick: s.tick, Shared: s.shared,
 		})
-	})
-	if err != nil {
-		return err
-	}
-	return writeCrowd(os.Stdout, all)
+	}, writeCrowd)
 }
 
 // writeCrowd writes figures as a table in Markdown, with the exponents of the growth from

@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/zkrecipes/zkrecipes/bench/internal/holders"
 )
@@ -15,20 +13,9 @@ import (
 // roleHolders as first argument measures the price of trust.
 const roleHolders = "holders"
 
-// holdersSettings are the settings of its command line; the variants are rules.
-type holdersSettings struct {
-	manySettings
-	time time.Duration
-}
-
-func parseHolders(args []string, out io.Writer) (s holdersSettings, err error) {
-	flags := newManyFlags(roleHolders, out, "500,1000,2000,4000,8000", "rules",
-		"how the sessions, which hold a lock each, are proved: by heartbeats of their own, by shared ones, or by none", holders.Rules())
-	flags.DurationVar(&s.time, "time", 30*time.Second, "how long to measure")
-	if s.manySettings, err = flags.parse(args); err == nil && s.time <= 0 {
-		err = errors.New("-time: must be more than 0")
-	}
-	return s, err
+func parseHolders(args []string, out io.Writer) (manySettings, error) {
+	return newManyFlags(roleHolders, out, "500,1000,2000,4000,8000", "rules",
+		"how the sessions, which hold a lock each, are proved: by heartbeats of their own, by shared ones, or by none", holders.Rules()).last().parse(args)
 }
 
 // measureHolders is the command.
@@ -37,16 +24,12 @@ func measureHolders(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	all, err := measureMany(ctx, s.manySettings, 3, s.byNumber(), func(r manyRun) ([]holders.Figures, error) {
+	return measureMany(ctx, s, 3, s.byNumber(), func(r manyRun) ([]holders.Figures, error) {
 		f, err := holders.Measure(ctx, holders.Setting{
 			Servers: r.servers, Root: r.root, Holders: r.n, Rule: r.variant, Timeout: s.timeout, Tick: s.tick, Time: s.time,
 		})
 		return []holders.Figures{f}, err
-	})
-	if err != nil {
-		return err
-	}
-	return writeHolders(os.Stdout, all)
+	}, writeHolders)
 }
 
 // writeHolders writes figures as a table in Markdown.

@@ -13,15 +13,15 @@ import (
 func TestHoldersCommandLine(t *testing.T) {
 	s, err := parseHolders(nil, io.Discard)
 	require.NoError(t, err)
-	require.Equal(t, holdersSettings{time: 30 * time.Second, manySettings: manySettings{
+	require.Equal(t, manySettings{
 		counts: []int{500, 1000, 2000, 4000, 8000}, variants: []string{"own", "shared", "none"},
-		timeout: 10 * time.Second, tick: 2 * time.Second,
-	}}, s)
+		timeout: 10 * time.Second, tick: 2 * time.Second, time: 30 * time.Second,
+	}, s)
 	s, err = parseHolders([]string{"-n", "7", "-rules", "shared", "-time", "1s", "-timeout", "20s", "-tick", "1s", "-servers", "a:1"}, io.Discard)
 	require.NoError(t, err)
-	require.Equal(t, holdersSettings{time: time.Second, manySettings: manySettings{
-		counts: []int{7}, variants: []string{"shared"}, timeout: 20 * time.Second, tick: time.Second, servers: "a:1",
-	}}, s)
+	require.Equal(t, manySettings{
+		counts: []int{7}, variants: []string{"shared"}, timeout: 20 * time.Second, tick: time.Second, time: time.Second, servers: "a:1",
+	}, s)
 	for _, c := range []struct {
 		args []string
 		want string

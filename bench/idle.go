@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/zkrecipes/zkrecipes/bench/internal/idle"
 )
@@ -15,19 +13,8 @@ import (
 // roleIdle as first argument measures sessions that do nothing.
 const roleIdle = "idle"
 
-// idleSettings are the settings of its command line; the variants are libraries.
-type idleSettings struct {
-	manySettings
-	time time.Duration
-}
-
-func parseIdle(args []string, out io.Writer) (s idleSettings, err error) {
-	flags := newManyFlags(roleIdle, out, "1000,10000", "peers", "the libraries", idle.Libraries())
-	flags.DurationVar(&s.time, "time", 30*time.Second, "how long to measure")
-	if s.manySettings, err = flags.parse(args); err == nil && s.time <= 0 {
-		err = errors.New("-time: must be more than 0")
-	}
-	return s, err
+func parseIdle(args []string, out io.Writer) (manySettings, error) {
+	return newManyFlags(roleIdle, out, "1000,10000", "peers", "the libraries", idle.Libraries()).last().parse(args)
 }
 
 // measureIdle is the command.
@@ -36,14 +23,10 @@ func measureIdle(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	all, err := measureMany(ctx, s.manySettings, 1, s.byNumber(), func(r manyRun) ([]idle.Figures, error) {
+	return measureMany(ctx, s, 1, s.byNumber(), func(r manyRun) ([]idle.Figures, error) {
 		f, err := idle.Measure(ctx, idle.Setting{Servers: r.servers, Sessions: r.n, Library: r.variant, Timeout: s.timeout, Time: s.time})
 		return []idle.Figures{f}, err
-	})
-	if err != nil {
-		return err
-	}
-	return writeIdle(os.Stdout, all)
+	}, writeIdle)
 }
 
 // writeIdle writes figures as a table in Markdown.

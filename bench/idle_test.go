@@ -13,9 +13,9 @@ import (
 func TestIdleCommandLine(t *testing.T) {
 	s, err := parseIdle(nil, io.Discard)
 	require.NoError(t, err)
-	require.Equal(t, idleSettings{time: 30 * time.Second, manySettings: manySettings{
-		counts: []int{1000, 10000}, variants: []string{"ours", "go-zookeeper"}, timeout: 10 * time.Second, tick: 2 * time.Second,
-	}}, s)
+	require.Equal(t, manySettings{
+		counts: []int{1000, 10000}, variants: []string{"ours", "go-zookeeper"}, timeout: 10 * time.Second, tick: 2 * time.Second, time: 30 * time.Second,
+	}, s)
 	for _, c := range []struct {
 		args []string
 		want string

@@ -21,8 +21,12 @@ type manySettings struct {
 	counts        []int
 	variants      []string
 	timeout, tick time.Duration
+	time          time.Duration // how long to measure, of measurements that last
 	servers       string
 }
+
+// timeFlag is the name of the flag for how long to measure.
+const timeFlag = "time"
 
 // manyFlags are the flags of a measurement with many sessions.
 type manyFlags struct {
@@ -43,6 +47,12 @@ func newManyFlags(command string, out io.Writer, numbers, variantFlag, usage str
 	f.DurationVar(&f.out.timeout, "timeout", 10*time.Second, "session timeout")
 	f.DurationVar(&f.out.tick, "tick", 2*time.Second, "the servers' tickTime")
 	f.StringVar(&f.out.servers, "servers", "", "connect string of a running ensemble, without a chroot; default: start servers")
+	return f
+}
+
+// last adds the flag for how long to measure.
+func (f *manyFlags) last() *manyFlags {
+	f.DurationVar(&f.out.time, timeFlag, 30*time.Second, "how long to measure")
 	return f
 }
 
@@ -69,6 +79,9 @@ func (f *manyFlags) parse(args []string) (manySettings, error) {
 	}
 	if f.out.timeout <= 0 || f.out.tick <= 0 {
 		return f.out, errors.New("-timeout and -tick must be more than 0")
+	}
+	if f.Lookup(timeFlag) != nil && f.out.time <= 0 {
+		return f.out, errors.New("-time: must be more than 0")
 	}
 	return f.out, nil
 }
@@ -101,10 +114,13 @@ func (s manySettings) byVariant() (out []manyRun) {
 
 // measureMany makes the runs one after the other, on an ensemble of the number of servers unless
 // one runs already, each below a path of its own, which is removed afterwards. It writes all
-// figures to standard output, as lines of JSON.
-func measureMany[F any](ctx context.Context, s manySettings, servers int, runs []manyRun, measure func(manyRun) ([]F, error)) (all []F, err error) {
+// figures to standard output, as lines of JSON, and then by write, as a table.
+func measureMany[F any](
+	ctx context.Context, s manySettings, servers int, runs []manyRun, measure func(manyRun) ([]F, error), write func(io.Writer, []F) error,
+) error {
+	var all []F
 	lines := json.NewEncoder(os.Stdout)
-	err = onServers(ctx, s.servers, started{number: servers, tick: s.tick}, s.timeout, func(connect string, z znodes) error {
+	err := onServers(ctx, s.servers, started{number: servers, tick: s.tick}, s.timeout, func(connect string, z znodes) error {
 		for _, r := range runs {
 			r.servers, r.root = connect, "/bench-"+session.NewID()
 			if err := z.createTree(ctx, r.root, 0); err != nil {
@@ -123,5 +139,8 @@ func measureMany[F any](ctx context.Context, s manySettings, servers int, runs [
 		}
 		return nil
 	})
-	return all, err
+	if err != nil {
+		return err
+	}
+	return write(os.Stdout, all)
 }

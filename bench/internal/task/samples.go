@@ -13,9 +13,6 @@ type Samples struct {
 // StartSamples begins the warm-up of t.
 func (t Task) StartSamples() *Samples { return &Samples{task: t, began: time.Now()} }
 
-// Warm reports whether the warm-up is over.
-func (s *Samples) Warm() bool { return time.Since(s.began) >= s.task.Warm() }
-
 // Over reports whether the time is over, with at least one figure.
 func (s *Samples) Over() bool {
 	return len(s.all) > 0 && time.Since(s.began) > s.task.Warm()+s.task.Time()
@@ -23,7 +20,7 @@ func (s *Samples) Over() bool {
 
 // Add adds a figure, unless the warm-up lasts. The cost is measured from the first figure on.
 func (s *Samples) Add(figure float64) {
-	if !s.Warm() {
+	if time.Since(s.began) < s.task.Warm() {
 		return
 	}
 	if len(s.all) == 0 {
