@@ -143,7 +143,7 @@ func shareAt(ctx context.Context, t *testing.T, cluster *apache.Cluster, server 
 }
 
 func runEnsembleCase(t *testing.T, cluster *apache.Cluster, tc ensembleCase) {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	t.Cleanup(func() { healCluster(t, cluster) })
 	server, err := cluster.Leader(ctx)
@@ -373,6 +373,28 @@ func healCluster(t *testing.T, cluster *apache.Cluster) {
 		}
 		return leaders == 1
 	}, 3*time.Minute, 100*time.Millisecond)
+	for i := range cluster.Servers() {
+		requireSessions(ctx, t, cluster, i)
+	}
+}
+
+// requireSessions requires a server to make sessions: roles alone do not tell that an
+// ensemble commits. What the servers report is logged otherwise.
+func requireSessions(ctx context.Context, t *testing.T, cluster *apache.Cluster, server int) {
+	over, cancel := context.WithTimeout(ctx, world.Patience)
+	defer cancel()
+	c, err := session.Connect(over, cluster.Servers()[server], nil)
+	if err == nil {
+		err = c.Close(over)
+	}
+	if err == nil {
+		return
+	}
+	for i := range cluster.Servers() {
+		report, failed := cluster.FourLetter(ctx, i, "mntr")
+		t.Logf("server %d: %v\n%s", i, failed, report)
+	}
+	t.Fatalf("server %d, a minute after the end of all faults: %v", server, err)
 }
 
 func connectThrough(ctx context.Context, t *testing.T, via *apache.Client, servers string, opts *session.Options) *session.Client {
