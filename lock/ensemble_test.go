@@ -379,7 +379,7 @@ func healCluster(t *testing.T, cluster *apache.Cluster) {
 }
 
 // requireSessions requires a server to make sessions: roles alone do not tell that an
-// ensemble commits. What the servers report is logged otherwise.
+// ensemble commits. On a failure the reports of the servers are logged.
 func requireSessions(ctx context.Context, t *testing.T, cluster *apache.Cluster, server int) {
 	over, cancel := context.WithTimeout(ctx, world.Patience)
 	defer cancel()
