@@ -34,6 +34,7 @@ type combiner struct {
 
 // member is a transaction of a combiner.
 type member struct {
+	ctx  context.Context // of the caller, who waits no longer than that
 	s    *session.Session
 	ops  []session.Op
 	size int // in bytes, about
@@ -68,7 +69,7 @@ func (c *combiner) txn(ctx context.Context, s *session.Session, ops []session.Op
 	if ctx.Err() != nil || len(ops) == 0 {
 		return s.Txn(ctx, ops...)
 	}
-	m := &member{s: s, ops: ops, size: size, done: make(chan struct{})}
+	m := &member{ctx: ctx, s: s, ops: ops, size: size, done: make(chan struct{})}
 	c.mu.Lock()
 	c.queue = append(c.queue, m)
 	c.mu.Unlock()
@@ -117,11 +118,15 @@ func (c *combiner) sendQueue() {
 }
 
 // takeBatch takes the transactions of the next request out of the queue; nil if none is
-// to be sent now.
+// to be sent now. A transaction whose caller has given up is not sent, or not again.
 func (c *combiner) takeBatch() []*member {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.flying >= maxFlying || len(c.queue) == 0 {
+	if c.flying >= maxFlying {
+		return nil
+	}
+	c.queue = slices.DeleteFunc(c.queue, func(m *member) bool { return m.ctx.Err() != nil })
+	if len(c.queue) == 0 {
 		return nil
 	}
 	n, size := 0, 0

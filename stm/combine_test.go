@@ -152,6 +152,40 @@ func TestCombinedTransactionThatWaitsCanBeGivenUp(t *testing.T) {
 	})
 }
 
+// A caller that gives up while its transaction is in flight does not know; but a transaction
+// that was refused for the sake of another of its request is not sent again for nobody.
+func TestCombinedTransactionThatWasGivenUpIsNotSentAgain(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		txs := stm.NewIdempotent(w.Client(), "/txs", &stm.Options{Combine: true})
+		require.NoError(w, txs.Apply(w.Ctx, func(tx *stm.Tx) error { return createNumbered(0, tx) }))
+		w.Server.Delay(zktest.Link{}, zktest.Both, time.Second)
+		var flying [2]<-chan error
+		for i := range flying {
+			flying[i] = w.startApply(w.Ctx, txs, func(tx *stm.Tx) error { return createNumbered(i+1, tx) })
+			w.Settle()
+		}
+		// Of these three, one request is made, when an answer comes.
+		refused := w.startApply(w.Ctx, txs, func(tx *stm.Tx) error {
+			return errors.Join(tx.Guard(session.CheckOp("/missing", -1)), createNumbered(7, tx))
+		})
+		w.Settle()
+		good := w.startApply(w.Ctx, txs, func(tx *stm.Tx) error { return createNumbered(8, tx) })
+		w.Settle()
+		ctx, cancel := context.WithCancel(w.Ctx)
+		left := w.startApply(ctx, txs, func(tx *stm.Tx) error { return createNumbered(9, tx) })
+		w.Pass(3 * time.Second)
+		cancel()
+		require.ErrorIs(w, <-left, session.ErrUnknownOutcome, "it is in flight")
+		require.ErrorIs(w, <-refused, stm.ErrGuard)
+		for _, done := range append(flying[:], good) {
+			require.NoError(w, <-done)
+		}
+		w.Pass(time.Minute)
+		require.True(w, w.nodeExists(numberedPath(8)))
+		require.False(w, w.nodeExists(numberedPath(9)))
+	})
+}
+
 // Transactions that are long together travel in several requests.
 func TestCombinedRequestsAreNotTooLong(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
