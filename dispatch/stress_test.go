@@ -251,6 +251,8 @@ func (s *stress) checkRecovery(ctx context.Context, seed uint64) error {
 			return fmt.Errorf("%w: %s does not end", errLost, id)
 		}
 	}
+	// A submission that was given up may still be on its way.
+	s.w.Pass(time.Minute)
 	unsure, err := q.List(ctx)
 	if err != nil {
 		return err

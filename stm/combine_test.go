@@ -152,8 +152,8 @@ func TestCombinedTransactionThatWaitsCanBeGivenUp(t *testing.T) {
 	})
 }
 
-// A caller that gives up while its transaction is in flight does not know; but a transaction
-// that was refused for the sake of another of its request is not sent again for nobody.
+// A caller that gives up while its transaction is in flight does not know; but when the request
+// is refused because of another transaction, only those with a caller are sent again.
 func TestCombinedTransactionThatWasGivenUpIsNotSentAgain(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		txs := stm.NewIdempotent(w.Client(), "/txs", &stm.Options{Combine: true})
