@@ -130,7 +130,7 @@ func opened(srv *zktest.Server, parties int, note func(opening)) {
 		if tx.Code != 0 || len(tx.Paths) == 0 {
 			return
 		}
-		if tx.Op == "create2" {
+		if tx.Op == "create2" || tx.Op == "create" {
 			born[tx.Paths[0]] = tx.At
 		}
 		if tx.Op != "multi" || !slices.Contains(tx.Paths, dir) {

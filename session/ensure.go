@@ -47,7 +47,7 @@ func (s *Session) ensureOnce(ctx context.Context, real string, mode Mode, o *Cre
 	}
 	_, err = doRequest(ctx, s, "ensure", real, func() *Future[struct{}] {
 		return start(s, request[struct{}]{
-			op: "ensure", path: real, code: mode.code(), write: true,
+			op: "ensure", path: real, code: op.kind, write: true,
 			body:   func(e *wire.Encoder) { op.encodeAt(real, e) },
 			decode: decodeNothing,
 		})

@@ -13,8 +13,11 @@ import (
 func (s *Session) StartCreate(path string, data []byte, mode Mode, o *CreateOptions) *Future[Node] {
 	s.mustBeMade()
 	r, err := s.createRequest(path, data, mode, o)
-	if err != nil {
+	switch {
+	case err != nil:
 		return failed[Node]("create", path, err)
+	case r.code == wire.OpCreate:
+		return s.startPlainCreate(r)
 	}
 	return start(s, r)
 }
@@ -25,11 +28,14 @@ func (s *Session) createRequest(path string, data []byte, mode Mode, o *CreateOp
 		return request[Node]{}, err
 	}
 	return request[Node]{
-		op: "create", path: path, code: mode.code(), write: true,
+		op: "create", path: path, code: op.kind, write: true,
 		body: func(e *wire.Encoder) { op.encode(s, e) },
 		decode: func(d *wire.Decoder) (Node, error) {
 			server := d.String()
-			stat := wire.DecodeStat(d)
+			stat := plainStat(d.Zxid, op, s.id)
+			if op.kind != wire.OpCreate {
+				stat = wire.DecodeStat(d)
+			}
 			at, ok := s.visible(server)
 			if !ok && d.Err() == nil {
 				return Node{}, fmt.Errorf("the server created %s, which is not below %s", server, s.chroot)

@@ -48,7 +48,8 @@ func (sub *Subscription) deliver(ev Event, last bool) {
 // one at a time and in order, on goroutines that move the session's bytes: notify
 // must not block, and must not call methods that wait for a reply.
 //
-// On a server older than 3.6 the error wraps ErrUnsupported. Two subscriptions of
+// On a server older than 3.6, and on servers of the Keeper family, the error wraps
+// ErrUnsupported. Two subscriptions of
 // one path must agree on recursive.
 func (s *Session) Subscribe(ctx context.Context, path string, recursive bool, notify func(Event)) (*Subscription, error) {
 	s.mustBeUsable(ctx)
@@ -56,6 +57,9 @@ func (s *Session) Subscribe(ctx context.Context, path string, recursive bool, no
 	const op = "subscribe"
 	if err := ValidatePath(path); err != nil {
 		return nil, &OpError{Op: op, Path: path, Err: err}
+	}
+	if s.link.Keeper() {
+		return nil, &OpError{Op: op, Path: path, Err: fmt.Errorf("%w has no dependable persistent watches", errKeeper)}
 	}
 	sub := &Subscription{set: s.subs, path: s.serverPath(path), recursive: recursive, notify: notify}
 	if err := s.subs.add(sub); err != nil {
@@ -155,10 +159,7 @@ func (ss *subscriptionSet) remove(sub *Subscription) bool {
 			return false
 		}
 		delete(ss.subs, sub.path)
-		_ = ss.s.link.Send(&wire.Call{Op: wire.OpRemoveWatches, Done: func(wire.Answer) {}}, func(e *wire.Encoder) {
-			e.String(sub.path)
-			e.Int32(wire.RemoveAny)
-		})
+		ss.s.removeWatches(sub.path, wire.RemoveAny)
 		return true
 	}
 	return false

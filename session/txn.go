@@ -204,10 +204,14 @@ func (s *Session) checkOp(op Op) (Op, error) {
 	if err := validateTTL(op.mode, filled.TTL); err != nil {
 		return op, err
 	}
+	validate := ValidatePath
 	if op.mode.sequential() {
-		return op, validatePrefix(op.path)
+		validate = validatePrefix
 	}
-	return op, ValidatePath(op.path)
+	if err := validate(op.path); err != nil {
+		return op, err
+	}
+	return s.adaptOp(op)
 }
 
 // encode appends the operation's record; op has passed checkOp.

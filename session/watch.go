@@ -215,12 +215,7 @@ func (ws *watchSet) releaseLocked(key watchKey) {
 	if key.children {
 		kind = wire.RemoveChildren
 	}
-	// Not waited for. Without a connection there is nothing to remove: a watch lives
-	// and dies with its connection.
-	_ = ws.s.link.Send(&wire.Call{Op: wire.OpRemoveWatches, Done: func(wire.Answer) {}}, func(e *wire.Encoder) {
-		e.String(key.path)
-		e.Int32(kind)
-	})
+	ws.s.removeWatches(key.path, kind)
 }
 
 // fire tells the watches that ev concerns.

@@ -46,6 +46,8 @@ type Options struct {
 	// DisableExtendedTypes refuses TTL nodes, as Apache does unless
 	// zookeeper.extendedTypesEnabled is set.
 	DisableExtendedTypes bool
+	// Product is the server to imitate; default Apache's ZooKeeper.
+	Product Product
 	// OldServer refuses the requests introduced after ZooKeeper 3.5: addWatch,
 	// setWatches2, multiRead, getEphemerals, getAllChildrenNumber, whoAmI.
 	OldServer bool
@@ -87,6 +89,7 @@ func (o *Options) withDefaults() (Options, error) {
 	setDefault(&f.Latency, time.Millisecond)
 	setDefault(&f.ContainerInterval, time.Minute)
 	setDefault(&f.MaxFrame, 0xfffff)
+	setDefault(&f.Product, Apache)
 	if f.Logger == nil {
 		f.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -99,6 +102,8 @@ func (o *Options) withDefaults() (Options, error) {
 		return f, fmt.Errorf("zktest: MinSessionTimeout above MaxSessionTimeout: %w", ErrOption)
 	case slices.ContainsFunc(f.EnforceAuth, func(scheme string) bool { return scheme != "digest" && scheme != "sasl" }):
 		return f, fmt.Errorf("zktest: EnforceAuth is %q; the schemes are digest and sasl: %w", f.EnforceAuth, ErrOption)
+	case f.Product != Apache && f.Product != ClickHouseKeeper && f.Product != RaftKeeper:
+		return f, fmt.Errorf("zktest: Product %q is none of %q, %q and %q: %w", f.Product, Apache, ClickHouseKeeper, RaftKeeper, ErrOption)
 	case f.SyncLimit < 1 || f.MaxFrame < 1:
 		return f, fmt.Errorf("zktest: SyncLimit or MaxFrame below 1: %w", ErrOption)
 	}

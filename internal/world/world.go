@@ -38,10 +38,7 @@ type World struct {
 func In(t *testing.T, so *zktest.Options, body func(w *World)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		opts := zktest.Options{}
-		if so != nil {
-			opts = *so
-		}
+		opts := *withProduct(so)
 		opts.InMemory = true
 		srv, err := zktest.Start(&opts)
 		require.NoError(t, err)

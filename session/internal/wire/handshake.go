@@ -40,6 +40,8 @@ func (m *machine) readConnectReply(frame []byte) (first bool, err error) {
 		return false, fmt.Errorf("%w: unexpected connect reply", errProtocol)
 	case err != nil:
 		return false, err
+	case r.version == keeperRefusal && r.timeoutMs > 0:
+		return false, errNoLeader
 	case r.sid == 0 || r.timeoutMs <= 0:
 		if m.mem.sid == 0 {
 			return false, fmt.Errorf("%w: the server refused to make a session", errProtocol)
@@ -50,7 +52,7 @@ func (m *machine) readConnectReply(frame []byte) (first bool, err error) {
 	}
 	first = m.mem.sid == 0
 	m.first = first
-	m.mem.sid = r.sid
+	m.mem.sid, m.mem.keeper = r.sid, r.keeper
 	m.mem.timeout = time.Duration(r.timeoutMs) * time.Millisecond
 	m.phase = open
 	return first, nil

@@ -48,6 +48,9 @@ func (e *Encoder) Bytes(p []byte) {
 // Decoder reads the output of [Encoder]. The first failure sticks: later calls return
 // zero values, and Err tells. It never allocates more than the input can hold.
 type Decoder struct {
+	// Zxid is that of the reply's header, which is the transaction's if a write succeeded.
+	Zxid int64
+
 	b   []byte
 	err error
 }

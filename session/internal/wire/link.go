@@ -108,6 +108,15 @@ func (l *Link) SessionID() int64 {
 	return l.mem.sid
 }
 
+// Keeper reports whether the present server, or the last one, is ClickHouse Keeper or
+// RaftKeeper, by its handshake: it has no byte for the read-only mode, or a password of zeros.
+// Apache's servers since 3.4 send that byte to a client that sends it, and a random password.
+func (l *Link) Keeper() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mem.keeper
+}
+
 // LastZxid is the newest transaction id that the session has seen.
 func (l *Link) LastZxid() int64 {
 	l.mu.Lock()

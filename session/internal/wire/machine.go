@@ -37,6 +37,7 @@ var (
 	ErrReplyTooLarge = errors.New("wire: the answer is too large")
 
 	errProtocol = errors.New("wire: protocol violation")
+	errNoLeader = errors.New("wire: the server has no leader")
 	errMoved    = errors.New("wire: the session has moved to another server")
 )
 
@@ -77,6 +78,7 @@ type Answer struct {
 // memory is the state that one session's connections hand on to each other.
 type memory struct {
 	sid      int64         // 0 until the first handshake succeeded
+	keeper   bool          // see Link.Keeper; of the newest handshake that succeeded
 	timeout  time.Duration // negotiated
 	lastZxid int64         // newest seen in any reply or handshake
 	nextXid  int32
@@ -197,6 +199,7 @@ func (m *machine) receive(frame []byte) (incoming, error) {
 	case xid < ourXids:
 		return incoming{forward: true}, nil
 	}
+	d.Zxid = zxid
 	return m.matchAnswer(xid, Answer{Code: code, Zxid: zxid, Body: d})
 }
 

@@ -1,6 +1,10 @@
 package wire
 
-import "github.com/go-zookeeper/zk"
+import (
+	"bytes"
+
+	"github.com/go-zookeeper/zk"
+)
 
 // Request codes of ZooKeeper's protocol that sessions use
 // (org.apache.zookeeper.ZooDefs.OpCode).
@@ -98,15 +102,22 @@ type Event struct {
 
 // connectReply is the server's answer to a handshake.
 type connectReply struct {
+	version   int32
 	timeoutMs int32
 	sid       int64
+	keeper    bool // see Link.Keeper
 }
+
+// keeperRefusal is the protocol version in the handshake of a ClickHouse Keeper that has no
+// leader (KEEPER_PROTOCOL_VERSION_CONNECTION_REJECT), and of a RaftKeeper that refuses the
+// session.
+const keeperRefusal int32 = 42
 
 func decodeConnectReply(frame []byte) (connectReply, error) {
 	d := NewDecoder(frame)
-	d.Int32() // protocol version
-	r := connectReply{timeoutMs: d.Int32(), sid: d.Int64()}
-	d.Bytes() // password: go-zookeeper keeps it
+	r := connectReply{version: d.Int32(), timeoutMs: d.Int32(), sid: d.Int64()}
+	password := d.Bytes() // go-zookeeper keeps it
+	r.keeper = d.Len() == 0 || len(bytes.Trim(password, "\x00")) == 0
 	return r, d.Err()
 }
 
@@ -129,7 +140,9 @@ func EncodePart(e *Encoder, op int32, last bool) {
 
 // DecodeMulti reads the answer to a transaction or to several reads. Of a
 // transaction that failed every operation carries a code: 0 for those ahead of the
-// culprit, the culprit's own, and CodeInconsistency for those behind it.
+// culprit, the culprit's own, and CodeInconsistency for those behind it. A read that failed
+// has the type of an error and its code once more, or, from ClickHouse Keeper, the type of
+// the read and nothing else.
 func DecodeMulti(d *Decoder) []Result {
 	var out []Result
 	for d.Err() == nil {
@@ -138,6 +151,10 @@ func DecodeMulti(d *Decoder) []Result {
 			return out
 		}
 		r := Result{Code: code}
+		if op == OpGetData && code != CodeOK {
+			out = append(out, r)
+			continue
+		}
 		switch op {
 		case OpCreate:
 			r.Path = d.String()

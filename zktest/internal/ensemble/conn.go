@@ -115,19 +115,23 @@ func (c *Conn) sendRecords(records ...[]byte) {
 
 // Connect carries out the handshake.
 func (c *Conn) Connect(q proto.Connect) {
-	n := c.node
-	// A client with a newer zxid than this server's must go to another server.
-	if c.closed || !n.Serving() || q.LastZxidSeen > n.tree.LastZxid() {
-		c.Close()
+	n, product := c.node, c.node.w.cfg.Product
+	if c.closed {
 		return
 	}
 	lo, hi := n.w.cfg.MinTimeout.Milliseconds(), n.w.cfg.MaxTimeout.Milliseconds()
 	c.old, c.timeout = q.Old, int32(min(max(int64(q.Timeout), lo), hi))
 	c.stats.Received++
 	c.noteUse()
+	// A client with a newer zxid than this server's must go to another server.
+	if !n.Serving() || q.LastZxidSeen > n.tree.LastZxid() && product != ClickHouseKeeper {
+		c.session = q.Session
+		c.refuseHandshake(false)
+		return
+	}
 	// Before the session is established nothing is sent, and the limit is exact.
 	n.startTimer(time.Duration(c.timeout)*time.Millisecond, func() bool { return !c.ready && !c.closed }, c.Close)
-	if q.Session == 0 {
+	if q.Session == 0 || product == ClickHouseKeeper { // which ignores the session asked for
 		c.session = n.nextSession
 		n.nextSession++
 		o := &op{node: n, conn: c, session: c.session, req: proto.Request{Op: proto.OpCreateSession, Flags: c.timeout}}
@@ -141,7 +145,7 @@ func (c *Conn) Connect(q proto.Connect) {
 		}
 	}
 	c.session = q.Session
-	if !bytes.Equal(q.Password, n.passwordOf(q.Session)) {
+	if product == Apache && !bytes.Equal(q.Password, n.passwordOf(q.Session)) {
 		c.finishHandshake(false)
 		return
 	}
@@ -159,14 +163,13 @@ func (c *Conn) finishHandshake(ok bool) {
 		return
 	}
 	if !ok {
-		c.sendRecords(proto.EncodeConnectReply(c.old, 0, 0, make([]byte, 16)))
-		c.Close()
+		c.refuseHandshake(true)
 		return
 	}
 	c.ready = true
 	c.touchSession()
 	c.closeWhenIdle()
-	c.sendRecords(proto.EncodeConnectReply(c.old, c.timeout, c.session, c.node.passwordOf(c.session)))
+	c.acceptHandshake()
 	todo := c.early
 	c.early = nil
 	for _, f := range todo {

@@ -210,7 +210,7 @@ func (n *Node) applyProposal(p *proposal) {
 			// As since CVE-2024-23944: a watch without read permission is used up
 			// silently.
 			if c := n.conns[owner]; c != nil && tree.Allowed(e.ACL, proto.PermRead, c.ids) {
-				c.sendRecords(proto.EncodeEvent(e.Type, e.Path))
+				c.sendRecords(proto.EncodeEvent(e.Type, c.eventPath(e.Path)))
 			}
 		}
 	}

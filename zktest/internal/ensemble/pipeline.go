@@ -57,7 +57,7 @@ func (c *Conn) Submit(q proto.Request, reply func(record []byte)) {
 		c.Close()
 		return
 	}
-	if !c.touchSession() {
+	if c.isSignOfLife(q.Op) && !c.touchSession() || c.refuseAsKeeper(&q, reply) {
 		return
 	}
 	if !proto.Known(q.Op) || n.w.cfg.Old && proto.Since36(q.Op) {
@@ -155,7 +155,9 @@ func (c *Conn) Drain() {
 		if o.req.Op == proto.OpCheck && o.succeeded {
 			continue // ZooKeeper never answers a check outside a multi
 		}
-		o.reply(o.record)
+		if !o.closing || c.node.w.cfg.Product == Apache { // the others just close the connection
+			o.reply(o.record)
+		}
 		if o.closing {
 			c.Close()
 		}

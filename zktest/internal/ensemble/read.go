@@ -195,13 +195,12 @@ func (c *Conn) multiRead(q *proto.Request) []byte {
 	body := []byte{}
 	for i := range q.Ops {
 		code, part := c.readNode(&q.Ops[i])
-		var h jute.Writer
 		if code != proto.OK {
-			multiHeader(&h, proto.OpError, false, code)
-			h.Int32(int32(code))
-		} else {
-			multiHeader(&h, q.Ops[i].Op, false, proto.OK)
+			body = append(body, c.multiReadFailure(q.Ops[i].Op, code)...)
+			continue
 		}
+		var h jute.Writer
+		multiHeader(&h, q.Ops[i].Op, false, proto.OK)
 		body = append(append(body, h.Bytes()...), part...)
 	}
 	multiHeader(&w, proto.OpError, true, -1)

@@ -21,6 +21,7 @@ type Config struct {
 	Latency           time.Duration // between servers, one way
 	ContainerInterval time.Duration
 	NoTTL             bool
+	Product           Product
 	Old               bool              // ZooKeeper 3.5
 	StatNeedsRead     bool              // 3.9.3: exists is refused as reads are
 	Quotas            bool              // enforced

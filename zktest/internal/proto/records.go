@@ -110,6 +110,17 @@ func EncodeConnectReply(old bool, timeout int32, session int64, password []byte)
 	return w.Bytes()
 }
 
+// EncodeKeeperReply returns the reply of a server of the Keeper family to a Connect: it has
+// a password of zeros and no byte for the read-only mode.
+func EncodeKeeperReply(protocol, timeout int32, session int64) []byte {
+	var w jute.Writer
+	w.Int32(protocol)
+	w.Int32(timeout)
+	w.Int64(session)
+	w.Buffer(make([]byte, 16))
+	return w.Bytes()
+}
+
 // EncodeReply returns a reply header followed by body, which may be nil.
 func EncodeReply(xid int32, zxid int64, code Code, body []byte) []byte {
 	var w jute.Writer

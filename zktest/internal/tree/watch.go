@@ -89,6 +89,19 @@ func (w *Watches) Fire(e Event) []int64 {
 	return w.data.fireWatches(e, nil)
 }
 
+// RecursivePath is the path of the nearest recursive watch of owner at or above path, or
+// path without one.
+func (w *Watches) RecursivePath(owner int64, path string) string {
+	for at := path; ; at = parentOrRoot(at) {
+		if mode, ok := w.data.byOwner[owner][at]; ok && mode == RecursiveWatch {
+			return at
+		}
+		if at == "/" {
+			return path
+		}
+	}
+}
+
 // Count returns the number of (owner, path) pairs in both tables.
 func (w *Watches) Count() int { return w.data.count() + w.child.count() }
 

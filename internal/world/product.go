@@ -1,0 +1,42 @@
+package world
+
+import (
+	"os"
+
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// productVariable is the environment variable with the [zktest.Product] of all servers whose
+// options name none.
+const productVariable = "ZKTEST_PRODUCT"
+
+func product() zktest.Product { return zktest.Product(os.Getenv(productVariable)) }
+
+// withProduct returns o, which may be nil, for the product that the tests are run for.
+func withProduct(o *zktest.Options) *zktest.Options {
+	out := zktest.Options{}
+	if o != nil {
+		out = *o
+	}
+	if out.Product == "" {
+		out.Product = product()
+	}
+	return &out
+}
+
+// RemovesWatches reports whether clients of the product remove the watches that they have
+// stopped from the server.
+func RemovesWatches() bool { return product() == "" || product() == zktest.Apache }
+
+// ResumesSessions reports whether the product resumes a session on a new connection.
+// Otherwise each fault of a connection is one of the session.
+func ResumesSessions() bool { return product() != zktest.ClickHouseKeeper }
+
+// productExcuses are the errors that the product alone is the reason for.
+func productExcuses() []error {
+	if ResumesSessions() {
+		return nil
+	}
+	return []error{session.ErrLost, session.ErrUnknownOutcome}
+}
