@@ -15,8 +15,7 @@ import (
 // next. All methods may be called from any number of goroutines.
 type Client struct {
 	opts    Options
-	servers []string
-	book    *addressBook // their addresses
+	book    *addressBook // of the servers
 	chroot  string
 	states  *states
 	reports *reporter
@@ -26,19 +25,20 @@ type Client struct {
 	loop            sync.WaitGroup
 	closingSessions sync.WaitGroup // sessions that are not closed yet
 
-	// mu guards the rest: session, which is nil while there is none; latest, which is
+	// mu guards the rest: ensemble, the servers; session, which is nil while there is none; latest, which is
 	// the session before then; making, the one that is being made, if any; changes, of
 	// session; closed, after which nothing is begun any more; remains, the znodes that
 	// [Session.EnsureRemainsDeleted] has yet to delete; and cleared, nil or closed when
 	// there are none.
-	mu      sync.Mutex
-	session *Session
-	latest  *Session
-	making  *Session
-	changes await.Changes
-	closed  bool
-	remains []remainingZnode
-	cleared chan struct{}
+	mu       sync.Mutex
+	ensemble ensemble
+	session  *Session
+	latest   *Session
+	making   *Session
+	changes  await.Changes
+	closed   bool
+	remains  []remainingZnode
+	cleared  chan struct{}
 }
 
 // Connect connects to ZooKeeper, and returns once a session exists. servers is
@@ -64,7 +64,7 @@ func Connect(ctx context.Context, servers string, o *Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("session: connect: %w", err)
 	}
-	c := &Client{opts: opts, servers: hosts, book: newAddressBook(opts.Resolver), chroot: chroot, states: newStates(time.Now())}
+	c := &Client{opts: opts, ensemble: ensemble{given: hosts, servers: hosts}, book: newAddressBook(opts.Resolver), chroot: chroot, states: newStates(time.Now())}
 	c.life, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if c.reports = startReporter(c); c.reports != nil {
 		c.states.report = c.reports.postState

@@ -84,6 +84,15 @@ type Options struct {
 	// after a connection. While a name cannot be resolved, the addresses last known are
 	// tried.
 	Resolver func(ctx context.Context, host string) (addresses []string, err error)
+	// FollowEnsemble uses the servers of the ensemble's dynamic configuration (the znode
+	// /zookeeper/config) in place of those given to Connect, and follows its changes: a
+	// session on a server that was removed goes to another one at once, and when servers were
+	// added, some sessions go there, as many as make the numbers of all servers equal. A
+	// session moves with all that it holds. If none of the servers can be reached, those given to Connect
+	// are tried, too. Set it if clients can reach the addresses behind the semicolons of the
+	// configuration, and each server has one there; otherwise a warning is logged, and nothing
+	// is followed. Default: off, as the addresses may be internal to the ensemble.
+	FollowEnsemble bool
 	// Backoff is the pauses between attempts to connect.
 	Backoff Backoff
 	// MaxReply is the longest reply that the client accepts from a server, in

@@ -73,9 +73,11 @@ func (s *Session) read(ctx context.Context, op, path string, begin func() *Futur
 // StartGet is [Session.Get], or GetW with watch, without waiting. Stop the watch
 // of an unused reply.
 func (s *Session) StartGet(path string, watch bool) *Future[Seen] {
-	return s.startRead("get", path, wire.OpGetData, watch, false, func(d *wire.Decoder) Seen {
-		return Seen{Data: d.Bytes(), Stat: wire.DecodeStat(d), Exists: true}
-	})
+	return s.startRead("get", path, wire.OpGetData, watch, false, decodeGet)
+}
+
+func decodeGet(d *wire.Decoder) Seen {
+	return Seen{Data: d.Bytes(), Stat: wire.DecodeStat(d), Exists: true}
 }
 
 // StartExists is [Session.Exists], or ExistsW with watch, without waiting.
@@ -98,7 +100,11 @@ func (s *Session) startRead(op, path string, code int32, watch, children bool, d
 	if err := ValidatePath(path); err != nil {
 		return failed[Seen](op, path, err)
 	}
-	real := s.serverPath(path)
+	return s.startReadAt(op, path, s.serverPath(path), code, watch, children, decode)
+}
+
+// startReadAt is startRead of the server's path real; path is for errors.
+func (s *Session) startReadAt(op, path, real string, code int32, watch, children bool, decode func(*wire.Decoder) Seen) *Future[Seen] {
 	send := func(w *Watch, onServer bool) *Future[Seen] {
 		r := request[Seen]{
 			op: op, path: path, code: code,

@@ -17,21 +17,41 @@ type rotation struct {
 	// resolve returns the addresses of servers. It may take a while.
 	resolve func(servers []string) []target
 
-	// mu guards the fields below: the servers in this session's order, the addresses of
-	// this round, how many of them have been tried, and the last one.
+	// mu guards the fields below: the servers in this session's order, and those that are
+	// tried besides when a round of them has failed; the addresses of this round, how many of
+	// them have been tried, and the last one; and whether this round follows one that failed.
 	mu      sync.Mutex
 	servers []string
+	spare   []string
 	round   []target
 	tried   int
 	last    target
+	again   bool
 }
 
 // newRotation makes a session's own random order, so that clients spread over
 // the servers.
-func newRotation(servers []string, resolve func(servers []string) []target, over func() bool) *rotation {
-	r := &rotation{over: over, resolve: resolve, servers: slices.Clone(servers)}
-	rand.Shuffle(len(r.servers), func(i, j int) { r.servers[i], r.servers[j] = r.servers[j], r.servers[i] })
+func newRotation(e ensemble, resolve func(servers []string) []target, over func() bool) *rotation {
+	r := &rotation{over: over, resolve: resolve}
+	r.replace(e, nil)
 	return r
+}
+
+// replace takes the servers of e in place of the present ones, those of first ahead. The next
+// dial begins a round of them.
+func (r *rotation) replace(e ensemble, first []string) {
+	order := slices.Clone(e.servers)
+	rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	later := without(order, first)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.servers, r.spare = slices.Concat(without(order, later), later), without(e.given, e.servers)
+	r.tried, r.again = len(r.round), false
+}
+
+// without is list without the elements of those.
+func without(list, those []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(one string) bool { return slices.Contains(those, one) })
 }
 
 // Init ignores go-zookeeper's list: the rotation has its own.
@@ -50,6 +70,9 @@ func (r *rotation) Len() int {
 func (r *rotation) Next() (server string, allTried bool) {
 	r.mu.Lock()
 	over, servers := r.tried == len(r.round), r.servers
+	if r.again {
+		servers = slices.Concat(servers, r.spare)
+	}
 	r.mu.Unlock()
 	var round []target
 	if over {
@@ -61,7 +84,7 @@ func (r *rotation) Next() (server string, allTried bool) {
 		if len(round) > 1 && round[0].address == r.last.address { // it has just failed
 			round[0], round[1] = round[1], round[0]
 		}
-		r.round, r.tried = round, 0
+		r.round, r.tried, r.again = round, 0, true
 	}
 	r.last = r.round[r.tried]
 	r.tried++
@@ -74,7 +97,7 @@ func (r *rotation) Next() (server string, allTried bool) {
 func (r *rotation) Connected() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.tried = len(r.round)
+	r.tried, r.again = len(r.round), false
 	if at := slices.Index(r.servers, r.last.server); at >= 0 {
 		r.servers = slices.Concat(r.servers[at+1:], r.servers[:at+1])
 	}

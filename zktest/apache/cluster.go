@@ -76,7 +76,7 @@ func Start(ctx context.Context, o *Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = c.startServers(ctx)
+	err = c.startServers(ctx, f.Servers-f.Spare)
 	if err != nil {
 		err = fmt.Errorf("apache: start: %w\n%s", err, c.Logs(context.WithoutCancel(ctx), 30))
 		return nil, errors.Join(err, c.Close())
@@ -110,14 +110,16 @@ func prepareCluster(ctx context.Context, mode Mode, f *Options) (*Cluster, error
 	return c, nil
 }
 
-// startServers starts all servers and waits for them.
-func (c *Cluster) startServers(ctx context.Context) error {
-	for i := range c.places {
+// startServers starts the first n servers and waits for them.
+func (c *Cluster) startServers(ctx context.Context, n int) error {
+	var started []int
+	for i := range n {
 		if err := c.Launch(ctx, i); err != nil {
 			return err
 		}
+		started = append(started, i)
 	}
-	return c.Await(ctx)
+	return c.Await(ctx, started...)
 }
 
 // Connect is the connect string of all servers, "host:port,host:port".
@@ -135,6 +137,14 @@ func (c *Cluster) Servers() []string {
 		out[i] = p.addr()
 	}
 	return out
+}
+
+// Member is the line of server i in a dynamic configuration, for a reconfiguration that lets
+// it join: "server.ID=HOST:PORT:PORT:participant;HOST:PORT". The ID is the index plus one.
+// See Options.Spare.
+func (c *Cluster) Member(i int) string {
+	c.mustBeStarted()
+	return c.places[i].member(i)
 }
 
 // Mode says how the servers are run.

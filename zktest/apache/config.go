@@ -18,6 +18,11 @@ type place struct {
 
 func (p place) addr() string { return net.JoinHostPort(p.host, strconv.Itoa(p.client)) }
 
+// member is the line of server k in a dynamic configuration.
+func (p place) member(k int) string {
+	return fmt.Sprintf("server.%d=%s:%d:%d:participant;%s", k+1, p.host, p.peer, p.election, p.addr())
+}
+
 // sharedSettings returns the lines of zoo.cfg shared by all servers and independent of
 // the mode.
 func sharedSettings(o *Options) map[string]string {
@@ -48,6 +53,9 @@ func javaProperties(o *Options, folder string) map[string]string {
 		// The limit of removed containers in a minute: effectively none.
 		"znode.container.maxPerMinute": "1000000",
 	}
+	if o.Spare > 0 {
+		m["zookeeper.skipACL"] = "yes" // that of /zookeeper/config allows nothing to anyone
+	}
 	if len(o.SASLUsers) > 0 {
 		m["java.security.auth.login.config"] = folder + "/" + loginName
 		m["zookeeper.authProvider.1"] = "org.apache.zookeeper.server.auth.SASLAuthenticationProvider"
@@ -60,10 +68,19 @@ func javaProperties(o *Options, folder string) map[string]string {
 func zooCfg(o *Options, places []place, i int, dir string) string {
 	m := sharedSettings(o)
 	m["dataDir"] = dir
-	m["clientPort"] = strconv.Itoa(places[i].client)
-	m["clientPortAddress"] = places[i].host
-	if len(places) > 1 {
-		for k, p := range places {
+	if o.Spare > 0 {
+		m["reconfigEnabled"], m["standaloneEnabled"] = "true", "false"
+	} else {
+		m["clientPort"] = strconv.Itoa(places[i].client)
+		m["clientPortAddress"] = places[i].host
+	}
+	for k, p := range places {
+		switch {
+		case o.Spare > 0 && k >= o.Servers-o.Spare && k != i: // no member yet
+		case o.Spare > 0:
+			key, value, _ := strings.Cut(p.member(k), "=")
+			m[key] = value
+		case len(places) > 1:
 			m[fmt.Sprintf("server.%d", k+1)] = fmt.Sprintf("%s:%d:%d", p.host, p.peer, p.election)
 		}
 	}

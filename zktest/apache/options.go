@@ -72,6 +72,11 @@ type Options struct {
 	// Heap is the Java heap of each server in MiB; default 128.
 	Heap int
 
+	// Spare is how many of the servers, the last ones, do not run at first and are no members
+	// of the ensemble. After Launch, which lets them follow without a vote, they can join by
+	// a reconfiguration, which any client may ask for; see Cluster.Member. With Mode Jars only.
+	Spare int
+
 	// Counters names persistent nodes that exist from the start, each with the
 	// number of its next sequential child, for instance near the end
 	// (2147483647). Not with a Given ensemble.
@@ -116,7 +121,10 @@ func (o *Options) withDefaults() (*Options, error) {
 	if f.TickTime < 0 || f.MinSessionTimeout < 0 || f.MaxSessionTimeout < 0 || f.ContainerInterval < 0 {
 		return nil, fmt.Errorf("apache: a duration is negative")
 	}
-	f.Own = f.Own || f.Cuts || len(f.Counters)+len(f.Versions)+len(f.SASLUsers) > 0
+	if f.Spare < 0 || f.Spare > 0 && (f.Mode != Jars || f.Spare > f.Servers-3) {
+		return nil, fmt.Errorf("apache: Spare is %d of %d servers, with Mode %q; three servers must be left, and Mode %q", f.Spare, f.Servers, f.Mode, Jars)
+	}
+	f.Own = f.Own || f.Cuts || f.Spare > 0 || len(f.Counters)+len(f.Versions)+len(f.SASLUsers) > 0
 	f.TickTime = or(f.TickTime, 200*time.Millisecond)
 	f.InitLimit = or(f.InitLimit, 50)
 	f.SyncLimit = or(f.SyncLimit, 5)
