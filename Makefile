@@ -5,7 +5,7 @@ SEEDS ?= 1000
 SOAK ?= Soak|Seeds|Random|Stress|UnderEveryFault|ManyTasks|ThousandsOf|IsShared
 SOAK_TIMEOUT ?= 24h
 
-.PHONY: watch-demo ztest test race lint vet ci soak image newer keepers prove newcomer tidy modules snapshot api mutants fuzz
+.PHONY: watch-demo ztest test race lint vet ci soak image newer keepers versions prove newcomer tidy modules snapshot api mutants fuzz
 
 test: ## all tests of all modules, and a list of those that were not run
 	$(GO) run ./internal/gotest -count=1 work
@@ -19,6 +19,9 @@ newcomer: ## the README's commands on a Debian that has Go and nothing else, as 
 
 keepers: ## random histories and every fault, on imitations of ClickHouse Keeper and RaftKeeper
 	scripts/test-keepers.sh
+
+versions: ## processes of zkr of an earlier revision (REV) and of this one on the same paths
+	scripts/check-versions.sh $(REV)
 
 tidy: ## go.mod and go.sum of all modules
 	scripts/tidy.sh
