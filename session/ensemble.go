@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/zkrecipes/zkrecipes/session/internal/wire"
 )
@@ -20,16 +21,21 @@ const configPath = "/zookeeper/config"
 type ensemble struct {
 	given   []string // to Connect
 	servers []string
-	version uint64 // of the dynamic configuration; 0 while servers are those given
+	// followed: servers are those of the dynamic configuration of this version, which is 0
+	// while the ensemble has not been reconfigured; not those given.
+	followed bool
+	version  uint64
 }
 
 // errNoMember is the reason why a configuration cannot be read that names no servers.
 var errNoMember = errors.New("it names no server")
 
-// parseEnsemble reads a dynamic configuration: lines "server.ID=HOST:PORT:PORT[:ROLE];[HOST:]PORT",
-// of which the part behind the semicolon is for clients, and "version=HEX"
+// parseEnsemble reads a dynamic configuration: lines
+// "server.ID=HOST:PORT:PORT[:ROLE][|...];[HOST:]PORT[;...]", of which the part behind the first
+// semicolon is for clients, and "version=HEX"
 // (org.apache.zookeeper.server.quorum.QuorumPeer.QuorumServer).
 func parseEnsemble(data []byte) (e ensemble, err error) {
+	e.followed = true
 	for line := range strings.Lines(string(data)) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 		switch {
@@ -49,14 +55,16 @@ func parseEnsemble(data []byte) (e ensemble, err error) {
 		return e, errNoMember
 	}
 	slices.Sort(e.servers)
+	e.servers = slices.Compact(e.servers)
 	return e, nil
 }
 
 // parseMember returns the address for clients of one server. A server that listens on all
 // addresses has that for its peers.
 func parseMember(value string) (string, error) {
-	peers, clients, found := strings.Cut(value, ";")
-	if !found || clients == "" {
+	peers, rest, _ := strings.Cut(value, ";")
+	clients, _, _ := strings.Cut(rest, ";")
+	if clients == "" {
 		return "", fmt.Errorf("%q has no address for clients: write it behind a semicolon", value)
 	}
 	host, port := "", clients
@@ -66,46 +74,73 @@ func parseMember(value string) (string, error) {
 			return "", err
 		}
 	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+	if isEverywhere(host) {
 		first, _, _ := strings.Cut(peers, "|") // a server may have several addresses
-		if host = memberHost(first); host == "" {
+		if host = memberHost(first); isEverywhere(host) {
 			return "", fmt.Errorf("%q has no host", value)
 		}
 	}
-	return parseServer(net.JoinHostPort(host, port))
+	server, err := parseServer(net.JoinHostPort(host, port))
+	return canonical(server), err
 }
 
-// memberHost is the host of "HOST:PORT:PORT[:ROLE]".
-func memberHost(peer string) string {
-	if rest, ok := strings.CutPrefix(peer, "["); ok {
-		host, _, _ := strings.Cut(rest, "]")
-		return host
-	}
-	host, _, _ := strings.Cut(peer, ":")
-	return host
+func isEverywhere(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "" || ip != nil && ip.IsUnspecified()
 }
+
+// memberHost is the host of "HOST:PORT:PORT[:ROLE]", an IPv6 address with or without brackets.
+func memberHost(peer string) string {
+	parts := strings.Split(peer, ":")
+	if _, err := strconv.Atoi(parts[len(parts)-1]); err != nil {
+		parts = parts[:len(parts)-1] // the role
+	}
+	if len(parts) < 3 {
+		return ""
+	}
+	return strings.Trim(strings.Join(parts[:len(parts)-2], ":"), "[]")
+}
+
+// canonical is server as it is written everywhere.
+func canonical(server string) string {
+	host, port, err := net.SplitHostPort(strings.ToLower(server))
+	if err != nil {
+		return server
+	}
+	if ip := net.ParseIP(host); ip != nil {
+		host = ip.String()
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// followPause is how long a session waits after a configuration that it could not read.
+const followPause = time.Minute
 
 // followEnsemble uses the servers of the dynamic configuration while the session lives.
 func (s *Session) followEnsemble() {
-	for {
+	var told string
+	tell := func(err error) {
+		if text := err.Error(); text != told && s.ctx.Err() == nil {
+			told = text
+			s.log.Warn("zookeeper servers are not followed", "path", configPath, "cause", err)
+		}
+	}
+	for s.ctx.Err() == nil {
 		seen, err := doRequest(s.ctx, s, "follow", configPath, func() *Future[Seen] {
 			return s.startReadAt("get", configPath, configPath, wire.OpGetData, true, false, decodeGet)
 		}, Seen.stop)
 		if err != nil {
-			if s.ctx.Err() == nil {
-				s.log.Warn("zookeeper servers are not followed", "path", configPath, "cause", err)
-			}
-			return
+			tell(err)
+			_ = s.sleep(s.ctx, followPause)
+			continue
 		}
-		switch next, err := parseEnsemble(seen.Data); {
-		case err == nil:
+		if next, err := parseEnsemble(seen.Data); err == nil {
+			told = ""
 			s.useEnsemble(next)
-		case !errors.Is(err, errNoMember): // that of a standalone server names none
-			s.log.Warn("zookeeper servers are not followed", "path", configPath, "cause", err)
+		} else {
+			tell(fmt.Errorf("the configuration: %w", err))
 		}
-		if _, err := seen.Watch.Wait(s.ctx); err != nil {
-			return
-		}
+		_, _ = seen.Watch.Wait(s.ctx)
 	}
 }
 
@@ -115,41 +150,61 @@ var (
 	errServersAdded  = errors.New("servers were added to the ensemble, and some of the clients go there")
 )
 
-// useEnsemble makes the client use the servers of next, unless it knows a newer list.
+// useEnsemble makes the client use the servers of next. A session leaves its server only for
+// a newer configuration than its last one: servers whose configurations differ must not send
+// it back and forth.
 func (s *Session) useEnsemble(next ensemble) {
+	former := s.servers.ensemble()
+	next.given = former.given
 	c := s.client
 	c.mu.Lock()
-	former := c.ensemble
-	if next.version <= former.version {
-		c.mu.Unlock()
-		return
-	}
-	next.given = former.given
 	c.ensemble = next
 	c.mu.Unlock()
+	if former.followed && former.version == next.version && slices.Equal(former.servers, next.servers) {
+		return
+	}
 	s.log.Info("zookeeper servers", "servers", strings.Join(next.servers, ","), "version", fmt.Sprintf("%x", next.version))
-	first, why := former.move(next, s.servers.target().server, rand.Float64())
+	var first []string
+	var why error
+	// ClickHouse Keeper would end the session.
+	if former.followed && next.version > former.version && !s.link.Keeper() {
+		at := s.memberAt(next, s.servers.target())
+		first, why = former.move(next, at, rand.Float64())
+	}
 	s.servers.replace(next, first)
 	if why != nil {
 		s.link.Drop(why)
 	}
 }
 
-// move decides whether a client of the server at leaves it when former becomes next, where to
-// it goes first, and why. chance is random, from 0 to 1. As in the Java client
-// (org.apache.zookeeper.client.StaticHostProvider.updateServerList), the part of the clients
-// that goes to added servers is the one after which all servers have the same number.
-func (former ensemble) move(next ensemble, at string, chance float64) (first []string, why error) {
-	switch {
-	case former.version == 0, !slices.Contains(former.servers, at):
-		// The list given to Connect may have other names for the same servers.
-		return nil, nil
-	case !slices.Contains(next.servers, at):
-		return nil, errServerRemoved
-	case chance < 1-float64(len(former.servers))/float64(len(next.servers)):
-		return without(next.servers, former.servers), errServersAdded
+// memberAt is the server of e that is the present one, by its name or its address; "" if none
+// is, or none that is known by either.
+func (s *Session) memberAt(e ensemble, present target) string {
+	for _, t := range s.resolve(e.servers) {
+		if canonical(t.server) == canonical(present.server) || canonical(t.address) == canonical(present.address) {
+			return t.server
+		}
 	}
-	return nil, nil
+	return ""
+}
+
+// move decides whether a client leaves its server, which is at in next, or "" if it is not in
+// it, when former becomes next, where to it goes first, and why. chance is random, from 0 to 1.
+// As in the Java client (org.apache.zookeeper.client.StaticHostProvider.updateServerList), all
+// servers have the same number of clients afterwards.
+func (former ensemble) move(next ensemble, at string, chance float64) (first []string, why error) {
+	added := without(next.servers, former.servers)
+	kept := without(next.servers, added)
+	before, after, old := float64(len(former.servers)), float64(len(next.servers)), float64(len(kept))
+	switch {
+	case at != "" && chance < 1-before/after:
+		return added, errServersAdded
+	case at != "":
+		return nil, nil
+	case after <= before && chance < old*(before-after)/(after*(before-old)):
+		return kept, errServerRemoved
+	}
+	return added, errServerRemoved
 }
 
 // Servers returns the servers that the client uses, "host:port": those given to [Connect], or

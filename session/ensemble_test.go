@@ -1,7 +1,9 @@
 package session
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,8 @@ import (
 
 func TestParseEnsemble(t *testing.T) {
 	for text, want := range map[string][]string{
+		"server.1=2001:db8:0:0:0:0:0:1:2888:3888;0.0.0.0:2181\nversion=a":                    {"[2001:db8::1]:2181"},
+		"server.1=A:2888:3888;2181;2281\nserver.2=a:1:2;a:2181\nversion=a":                   {"a:2181"},
 		"server.1=10.0.0.1:2888:3888:participant;10.0.0.9:2181\nversion=a":                   {"10.0.0.9:2181"},
 		"server.2=b:2888:3888;2182\nserver.1=a:2888:3888:observer;0.0.0.0:2181\nversion=a\n": {"a:2181", "b:2182"},
 		"server.1=[fd00::1]:2888:3888;[::]:2181\nversion=a":                                  {"[fd00::1]:2181"},
@@ -24,6 +28,7 @@ func TestParseEnsemble(t *testing.T) {
 		assert.EqualValues(t, 10, got.version)
 	}
 	for text, want := range map[string]string{
+		"server.1=0.0.0.0:2888:3888;2181":   "server.1: .*no host",
 		"":                                  "no server",
 		"version=0":                         "no server",
 		"version=x\nserver.1=a:1:2;3":       "hexadecimal",
@@ -39,25 +44,31 @@ func TestParseEnsemble(t *testing.T) {
 	}
 }
 
-// Of the clients of a server that stays, the part goes to added servers that makes all servers
-// have the same number.
+// After a move, all servers have the same number of clients.
 func TestMoveBetweenEnsembles(t *testing.T) {
-	three := ensemble{version: 1, servers: []string{"a:1", "b:1", "c:1"}}
-	five := ensemble{version: 2, servers: []string{"a:1", "b:1", "c:1", "d:1", "e:1"}}
-	stay := func(former, next ensemble, at string, chance float64) {
-		t.Helper()
-		_, why := former.move(next, at, chance)
-		require.NoError(t, why)
+	of := func(servers ...string) ensemble { return ensemble{servers: servers} }
+	three, five := of("a:1", "b:1", "c:1"), of("a:1", "b:1", "c:1", "d:1", "e:1")
+	for name, one := range map[string]struct {
+		former, next ensemble
+		at           string
+		chance       float64
+		first        []string
+		why          error
+	}{
+		"two of five are new":         {three, five, "a:1", 0.39, []string{"d:1", "e:1"}, errServersAdded},
+		"the others stay":             {three, five, "a:1", 0.41, nil, nil},
+		"its server stays":            {five, three, "a:1", 0, nil, nil},
+		"its server was removed":      {five, three, "", 0.99, []string{"a:1", "b:1", "c:1"}, errServerRemoved},
+		"its server was replaced":     {three, of("a:1", "b:1", "d:1"), "", 0, []string{"d:1"}, errServerRemoved},
+		"another server was replaced": {three, of("a:1", "b:1", "d:1"), "a:1", 0, nil, nil},
+		"it was replaced by two":      {three, of("a:1", "b:1", "d:1", "e:1"), "", 0.9, []string{"d:1", "e:1"}, errServerRemoved},
+		"three became one":            {five, of("a:1", "b:1", "x:1"), "", 0.44, []string{"a:1", "b:1"}, errServerRemoved},
+		"and the rest goes there":     {five, of("a:1", "b:1", "x:1"), "", 0.45, []string{"x:1"}, errServerRemoved},
+	} {
+		first, why := one.former.move(one.next, one.at, one.chance)
+		assert.Equal(t, one.why, why, name)
+		assert.Equal(t, one.first, first, name)
 	}
-	first, why := three.move(five, "a:1", 0.39)
-	require.ErrorIs(t, why, errServersAdded)
-	assert.Equal(t, []string{"d:1", "e:1"}, first)
-	stay(three, five, "a:1", 0.41)
-	stay(five, three, "a:1", 0)
-	_, why = five.move(three, "e:1", 1)
-	require.ErrorIs(t, why, errServerRemoved)
-	stay(ensemble{servers: []string{"alias:1"}}, three, "alias:1", 0) // the list that was given
-	stay(five, three, "alias:1", 0)
 }
 
 // setEnsemble writes a dynamic configuration of some of the servers, in a bubble.
@@ -103,9 +114,9 @@ func TestSessionFollowsTheEnsemble(t *testing.T) {
 		assert.NotEqual(w, w.srv.ServerAddr(1), c.State().Server, "its server was removed")
 		w.setEnsemble(3, 1)
 		assert.Equal(w, w.srv.ServerAddr(1), c.State().Server)
-		w.setEnsemble(2, 2, 3) // from a server that lags behind
+		w.setEnsemble(2, 2, 3) // as from a backup: it is used, but not worth a connection
 		assert.Equal(w, w.srv.ServerAddr(1), c.State().Server)
-		assert.Equal(w, []string{w.srv.ServerAddr(1)}, c.Servers())
+		assert.Equal(w, []string{w.srv.ServerAddr(2), w.srv.ServerAddr(3)}, c.Servers())
 		require.NoError(w, hold.Context().Err())
 		require.NoError(w, s.Err())
 	})
@@ -170,5 +181,108 @@ func TestConfigurationWithoutAddressesIsNotFollowed(t *testing.T) {
 		}
 		w.setEnsemble(6, 2)
 		assert.Equal(w, []string{w.srv.ServerAddr(2)}, c.Servers(), "a later one is followed")
+	})
+}
+
+// The configuration of an ensemble that was never reconfigured has the version 0.
+func TestConfigurationOfAnEnsembleThatWasNeverReconfigured(t *testing.T) {
+	inEnsemble(t, func(w *world, c *Client) {
+		w.setEnsemble(0, 2, 3)
+		assert.Equal(w, []string{w.srv.ServerAddr(2), w.srv.ServerAddr(3)}, c.Servers())
+		assert.Equal(w, w.srv.ServerAddr(1), c.State().Server, "its server may have another name there")
+		w.setEnsemble(0, 2)
+		assert.Equal(w, w.srv.ServerAddr(1), c.State().Server, "servers with differing files do not send clients around")
+	})
+}
+
+// A server is known by its address, if the list given to Connect has another name for it.
+func TestServerOfAnotherNameIsLeftWhenItIsRemoved(t *testing.T) {
+	inWorld(t, &zktest.Options{Servers: 3}, nil, func(w *world) {
+		host, port, err := net.SplitHostPort(w.srv.ServerAddr(1))
+		require.NoError(w, err)
+		w.setEnsemble(1, 1, 2, 3)
+		c, err := Connect(w.ctx, "ZK.example.org:"+port, &Options{
+			FollowEnsemble: true, Dialer: w.srv.Client("follower"),
+			Resolver: func(context.Context, string) ([]string, error) { return []string{host}, nil },
+		})
+		require.NoError(w, err)
+		defer w.close(c)
+		time.Sleep(time.Second)
+		w.setEnsemble(2, 1, 3)
+		assert.Equal(w, "ZK.example.org:"+port, c.State().Server, "it is one of them")
+		w.setEnsemble(3, 2, 3)
+		assert.Contains(w, c.Servers(), c.State().Server)
+	})
+}
+
+// A session that has gone back to a server of the list, because no other could be reached,
+// leaves it with the next configuration.
+func TestSessionOnARemovedServerLeavesItWithTheNextConfiguration(t *testing.T) {
+	inEnsemble(t, func(w *world, c *Client) {
+		w.setEnsemble(1, 1, 2, 3)
+		w.setEnsemble(2, 2, 3)
+		for _, i := range []int{2, 3} {
+			w.srv.BlackHole(zktest.Link{Client: "follower", Server: i}, zktest.Both)
+		}
+		time.Sleep(time.Minute)
+		assert.Equal(w, w.srv.ServerAddr(1), c.State().Server)
+		w.srv.Heal()
+		w.setEnsemble(3, 3)
+		assert.Equal(w, w.srv.ServerAddr(3), c.State().Server)
+	})
+}
+
+// A configuration that another session of the client has read, such as one on trial, is news
+// for the session.
+func TestConfigurationThatAnotherSessionHasRead(t *testing.T) {
+	inEnsemble(t, func(w *world, c *Client) {
+		w.setEnsemble(1, 1)
+		s, err := c.Session(w.ctx)
+		require.NoError(w, err)
+		w.srv.BlackHole(zktest.Link{Client: "follower", Server: 1}, zktest.Both)
+		time.Sleep(3 * time.Second)
+		w.setEnsemble(2, 2, 3)
+		other := w.connect("other", &Options{FollowEnsemble: true})
+		defer w.close(other)
+		time.Sleep(time.Second)
+		c.mu.Lock()
+		c.ensemble = other.currentEnsemble()
+		c.mu.Unlock()
+		w.srv.Heal()
+		time.Sleep(time.Minute)
+		require.NoError(w, s.Err())
+		assert.Contains(w, []string{w.srv.ServerAddr(2), w.srv.ServerAddr(3)}, c.State().Server)
+	})
+}
+
+// A session that the servers refuse is found out, even if the configuration names none of them.
+func TestRefusedSessionIsFoundOutBesideAConfigurationOfOthers(t *testing.T) {
+	inWorld(t, nil, nil, func(w *world) {
+		c, err := Connect(w.ctx, w.srv.ServerAddr(1), &Options{FollowEnsemble: true, Dialer: w.srv.Client("follower")})
+		require.NoError(w, err)
+		defer w.close(c)
+		s, err := c.Session(w.ctx)
+		require.NoError(w, err)
+		_, err = s.Create(w.ctx, "/old", nil, Persistent, nil)
+		require.NoError(w, err)
+		require.NoError(w, w.srv.Set(configPath, []byte("server.2=127.0.0.77:1:1;2181\nserver.3=127.0.0.78:1:1;2181\nversion=1")))
+		time.Sleep(time.Second)
+		require.NoError(w, w.srv.RestartEmpty())
+		select {
+		case <-s.Context().Done():
+			require.ErrorIs(w, s.Err(), ErrRefused)
+		case <-time.After(10 * time.Minute):
+			w.Errorf("still %+v", c.State())
+		}
+	})
+}
+
+// ClickHouse Keeper would end a session that moves.
+func TestSessionOnClickHouseKeeperStaysWhereItIs(t *testing.T) {
+	inWorld(t, &zktest.Options{Servers: 3, Product: zktest.ClickHouseKeeper}, &Options{FollowEnsemble: true}, func(w *world) {
+		w.setEnsemble(1, 1, 2, 3)
+		w.setEnsemble(2, 1)
+		w.setEnsemble(3, 2)
+		require.NoError(w, w.s.Err())
 	})
 }

@@ -39,10 +39,11 @@ var (
 	// that have seen newer data than they have: the ensemble was recreated empty, or
 	// restored from a backup.
 	ErrRefused = errors.New("the servers refuse the session, but make new ones: the ensemble may have been recreated empty, or restored from a backup")
-	// ErrReplaced: a server has made another session instead of resuming this one, as
-	// ClickHouse Keeper does on every new connection. The former session, with its
-	// ephemeral znodes, may exist until its timeout.
-	ErrReplaced = errors.New("a server has made another session instead of resuming this one")
+	// ErrReplaced: a server has not resumed the session, nor said that it has expired:
+	// ClickHouse Keeper makes another session on every new connection, and RaftKeeper
+	// refuses all sessions while it has no leader. The former session, with its ephemeral
+	// znodes, may exist until its timeout.
+	ErrReplaced = errors.New("a server has not resumed the session, nor said that it has expired")
 	// ErrClosed: the client was closed.
 	ErrClosed = errors.New("closed by its owner")
 	// ErrAuthFailed: the server refuses the credentials.

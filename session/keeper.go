@@ -41,11 +41,11 @@ func (s *Session) startPlainCreate(r request[Node]) *Future[Node] {
 		}
 		s.StartExists(node.Path, false).Then(func(seen Seen, err error) {
 			switch {
-			case err != nil:
+			case Unanswered(err), NotSent(err):
 				// The caller must not take it for a creation that was not sent.
 				both.setResult(Node{}, both.fail(errNoStat, true))
 				return
-			case seen.Exists: // otherwise it has been deleted since
+			case seen.Exists: // otherwise it has been deleted since, or may not be read
 				node.Stat = seen.Stat
 			}
 			both.setResult(node, nil)

@@ -201,3 +201,42 @@ func TestKeeperWithoutALeaderMakesNoSession(t *testing.T) {
 		})
 	}
 }
+
+// A client that may not read what it creates knows that it has created it.
+func TestCreationOnKeepersOfAZnodeThatMayNotBeRead(t *testing.T) {
+	inKeepers(t, func(w *world, _ zktest.Product) {
+		o := &CreateOptions{ACL: WorldACL(PermWrite | PermDelete)}
+		node, err := w.s.Create(w.ctx, "/secret", nil, Persistent, o)
+		require.NoError(w, err)
+		assert.Positive(w, node.Stat.Czxid)
+		node, err = w.s.CreateProtected(w.within(time.Minute), "/"+ProtectedName("x"), nil, Ephemeral, o)
+		require.NoError(w, err)
+		assert.Equal(w, w.s.ID(), node.Stat.EphemeralOwner)
+	})
+}
+
+// A RaftKeeper without a leader says that sessions have expired, which exist: what they leave
+// behind is deleted.
+func TestSessionThatRaftKeeperDisownsMayExist(t *testing.T) {
+	inWorld(t, &zktest.Options{Product: zktest.RaftKeeper, Servers: 3}, nil, func(w *world) {
+		_, err := w.s.Create(w.ctx, "/e", nil, Ephemeral, nil)
+		require.NoError(w, err)
+		stopped := []int{w.srv.Leader(), w.srv.Leader()%3 + 1}
+		for _, i := range stopped {
+			require.NoError(w, w.srv.Stop(i))
+		}
+		<-w.s.Context().Done()
+		require.NotErrorIs(w, w.s.Err(), ErrExpired)
+		w.s.EnsureRemainsDeleted("/e")
+		for _, i := range stopped {
+			require.NoError(w, w.srv.Restart(i))
+		}
+		next, err := w.client.Session(w.within(time.Minute))
+		require.NoError(w, err)
+		require.NoError(w, next.Sync(w.ctx, "/"))
+		time.Sleep(time.Second)
+		_, exists, err := next.Exists(w.ctx, "/e")
+		require.NoError(w, err)
+		assert.False(w, exists)
+	})
+}

@@ -90,8 +90,8 @@ type Options struct {
 	// added, some sessions go there, as many as make the numbers of all servers equal. A
 	// session moves with all that it holds. If none of the servers can be reached, those given to Connect
 	// are tried, too. Set it if clients can reach the addresses behind the semicolons of the
-	// configuration, and each server has one there; otherwise a warning is logged, and nothing
-	// is followed. Default: off, as the addresses may be internal to the ensemble.
+	// configuration, and each server has one there; otherwise a warning is logged, and the
+	// list stays. On ClickHouse Keeper no session moves, as it would be lost. Default: off, as the addresses may be internal to the ensemble.
 	FollowEnsemble bool
 	// Backoff is the pauses between attempts to connect.
 	Backoff Backoff

@@ -17,24 +17,35 @@ type rotation struct {
 	// resolve returns the addresses of servers. It may take a while.
 	resolve func(servers []string) []target
 
-	// mu guards the fields below: the servers in this session's order, and those that are
-	// tried besides when a round of them has failed; the addresses of this round, how many of
-	// them have been tried, and the last one; and whether this round follows one that failed.
-	mu      sync.Mutex
-	servers []string
-	spare   []string
-	round   []target
-	tried   int
-	last    target
-	again   bool
+	// mu guards the fields below: the ensemble; its servers in this session's order, those that
+	// are tried besides when a round of them has failed, and how often they were replaced; the
+	// addresses of this round, how many of them have been tried, and the last one; and whether
+	// the next round has the others, too.
+	mu       sync.Mutex
+	of       ensemble
+	servers  []string
+	spare    []string
+	replaced int
+	round    []target
+	tried    int
+	last     target
+	again    bool
 }
 
 // newRotation makes a session's own random order, so that clients spread over
-// the servers.
-func newRotation(e ensemble, resolve func(servers []string) []target, over func() bool) *rotation {
+// the servers. A session on trial has one round, of all servers.
+func newRotation(e ensemble, trial bool, resolve func(servers []string) []target, over func() bool) *rotation {
 	r := &rotation{over: over, resolve: resolve}
 	r.replace(e, nil)
+	r.again = trial
 	return r
+}
+
+// ensemble is what the servers are from.
+func (r *rotation) ensemble() ensemble {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.of
 }
 
 // replace takes the servers of e in place of the present ones, those of first ahead. The next
@@ -45,6 +56,7 @@ func (r *rotation) replace(e ensemble, first []string) {
 	later := without(order, first)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.of, r.replaced = e, r.replaced+1
 	r.servers, r.spare = slices.Concat(without(order, later), later), without(e.given, e.servers)
 	r.tried, r.again = len(r.round), false
 }
@@ -68,27 +80,38 @@ func (r *rotation) Len() int {
 // its last address, or with a connection. Only go-zookeeper's
 // connecting goroutine calls Next, so no round begins twice.
 func (r *rotation) Next() (server string, allTried bool) {
+	for !r.begin() {
+	}
 	r.mu.Lock()
-	over, servers := r.tried == len(r.round), r.servers
+	defer r.mu.Unlock()
+	r.last = r.round[r.tried]
+	r.tried++
+	return r.last.shown(), r.over()
+}
+
+// begin begins a round if the last one is over. It reports false if the servers were replaced
+// meanwhile.
+func (r *rotation) begin() bool {
+	r.mu.Lock()
+	over, servers, replaced := r.tried == len(r.round), r.servers, r.replaced
 	if r.again {
 		servers = slices.Concat(servers, r.spare)
 	}
 	r.mu.Unlock()
-	var round []target
-	if over {
-		round = r.resolve(servers)
+	if !over {
+		return true
 	}
+	round := r.resolve(servers)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if over {
-		if len(round) > 1 && round[0].address == r.last.address { // it has just failed
-			round[0], round[1] = round[1], round[0]
-		}
-		r.round, r.tried, r.again = round, 0, true
+	if r.replaced != replaced {
+		return false
 	}
-	r.last = r.round[r.tried]
-	r.tried++
-	return r.last.shown(), r.over()
+	if len(round) > 1 && round[0].address == r.last.address { // it has just failed
+		round[0], round[1] = round[1], round[0]
+	}
+	r.round, r.tried, r.again = round, 0, true
+	return true
 }
 
 // Connected ends the round: the next dial, if any, may be weeks later, when the addresses of

@@ -23,7 +23,7 @@ func TestRotationTriesAllInItsOwnOrder(t *testing.T) {
 	orders := map[string]bool{}
 	for range 200 {
 		over := false
-		r := newRotation(ensemble{servers: list}, byName, func() bool { return over })
+		r := newRotation(ensemble{servers: list}, false, byName, func() bool { return over })
 		require.NoError(t, r.Init([]string{"zookeeper:2181"}))
 		var got []string
 		for range r.Len() {
@@ -69,7 +69,7 @@ func TestEachRoundTriesAllAddressesOfEachName(t *testing.T) {
 		}
 		return out
 	}
-	r := newRotation(ensemble{servers: []string{"one:2181", "three:2182", "192.0.2.1:2183"}}, resolve, func() bool { return false })
+	r := newRotation(ensemble{servers: []string{"one:2181", "three:2182", "192.0.2.1:2183"}}, false, resolve, func() bool { return false })
 	want := []string{"one:2181", "10.0.1.1:2182", "10.0.1.2:2182", "[::1]:2182", "192.0.2.1:2183"}
 	orders := map[string]bool{}
 	for range 100 {
@@ -97,7 +97,7 @@ func TestEachRoundTriesAllAddressesOfEachName(t *testing.T) {
 func TestAddressThatHasJustFailedIsNotTheNext(t *testing.T) {
 	book := newAddressBook(func(context.Context, string) ([]string, error) { return []string{"10.0.0.1", "10.0.0.2"}, nil })
 	resolve := func(servers []string) []target { return book.targets(context.Background(), servers, time.Second) }
-	r := newRotation(ensemble{servers: []string{"two:2181"}}, resolve, func() bool { return false })
+	r := newRotation(ensemble{servers: []string{"two:2181"}}, false, resolve, func() bool { return false })
 	last := ""
 	for range 200 {
 		next, _ := r.Next()
@@ -172,4 +172,26 @@ func TestNameThatIsNeverResolvedDelaysNoReconnection(t *testing.T) {
 			require.Equal(t, want, time.Since(began))
 		}
 	})
+}
+
+// The servers are replaced while their names are resolved.
+func TestRotationWhoseServersAreReplacedMeanwhile(t *testing.T) {
+	entered, release := make(chan struct{}, 9), make(chan struct{})
+	r := newRotation(ensemble{servers: []string{"old1", "old2"}}, false, func(servers []string) []target {
+		entered <- struct{}{}
+		<-release
+		return byName(servers)
+	}, func() bool { return false })
+	done := make(chan string)
+	// Waited for below; ends with the round.
+	go func() {
+		server, _ := r.Next()
+		done <- server
+	}()
+	<-entered
+	r.replace(ensemble{servers: []string{"new1", "new2"}}, []string{"new2"})
+	close(release)
+	assert.Equal(t, "new2", <-done)
+	again, _ := r.Next()
+	assert.Equal(t, "new1", again)
 }

@@ -71,9 +71,9 @@ func (s *Session) CheckOp(path string, version int32) Op {
 
 // Result is the result of one operation of a transaction. Path is set for creates; Stat
 // for sets, and for creates of containers and TTL nodes only, since servers do not send
-// it for the others. An [AllOf] has one Result. Err is nil if the transaction was
-// applied; if it was not, Err is the reason for the operation that failed and ErrNotRun
-// for the others.
+// it for the others (nor Keepers for any). An [AllOf] has one Result. Err is nil if the
+// transaction was applied; if it was not, Err is the reason for the operation that failed
+// and ErrNotRun for the others.
 //
 // Of [Session.Gets] it is one read: Path, Data and Stat, or Err.
 type Result struct {

@@ -90,6 +90,7 @@ func (o *Options) withDefaults() (Options, error) {
 	setDefault(&f.ContainerInterval, time.Minute)
 	setDefault(&f.MaxFrame, 0xfffff)
 	setDefault(&f.Product, Apache)
+	f.StatNeedsRead = f.StatNeedsRead || f.Product == ClickHouseKeeper
 	if f.Logger == nil {
 		f.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -202,7 +202,8 @@ func TestJobWaitNamesTheMissingWorkers(t *testing.T) {
 	open()
 	eventually(t, func() bool { return b.jobs()[0].Left == 1 }, "a has left")
 	z = b.run("job", "wait", "words", "--for", "finished", "--timeout", "15s", "-o", "json").ends(exit.CodeBusy)
-	assert.Equal(t, `{"error":"timed out after 15s waiting for the job words to be finished; 3 of 4 are missing: 1-3; dead: 1","code":75}`+"\n", z.err.String())
+	// A busy machine may take longer than the second that there is to find out more.
+	assert.Regexp(t, `^\{"error":"timed out after 15s waiting for the job words to be finished; 3 of 4 are missing: 1-3(; dead: 1)?","code":75\}\n$`, z.err.String())
 	all.running()
 	b.worker("words", "c", "0")
 	b.worker("words", "d", "0")

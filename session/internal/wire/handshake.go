@@ -42,6 +42,9 @@ func (m *machine) readConnectReply(frame []byte) (first bool, err error) {
 		return false, err
 	case r.version == keeperRefusal && r.timeoutMs > 0:
 		return false, errNoLeader
+	case r.version == keeperRefusal && m.mem.sid != 0:
+		// RaftKeeper says of every session that it has expired while it has no leader.
+		return false, fmt.Errorf("%w: it refuses session %#x, and does not say whether it exists", ErrReplaced, m.mem.sid)
 	case r.sid == 0 || r.timeoutMs <= 0:
 		if m.mem.sid == 0 {
 			return false, fmt.Errorf("%w: the server refused to make a session", errProtocol)

@@ -42,7 +42,8 @@ func TestKeeperIsKnownByItsHandshake(t *testing.T) {
 	assert.Zero(t, m.mem.sid, "the session that the refusal names is none")
 	m.mem.sid = 7
 	_, err = m.readConnectReply(reply(keeperRefusal, -1, zeros, false))
-	require.ErrorIs(t, err, ErrExpired)
+	require.ErrorIs(t, err, ErrReplaced)
+	require.NotErrorIs(t, err, ErrExpired, "a RaftKeeper without a leader says so, too")
 }
 
 // ClickHouse Keeper leaves the body of a failed read out.
