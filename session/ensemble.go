@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -113,8 +114,12 @@ func canonical(server string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// followPause is how long a session waits after a configuration that it could not read.
-const followPause = time.Minute
+// How long a session waits after a configuration that it could not read: twice as long each
+// time, from the first to the second.
+const (
+	followPause        = time.Second
+	longestFollowPause = time.Minute
+)
 
 // followEnsemble uses the servers of the dynamic configuration while the session lives.
 func (s *Session) followEnsemble() {
@@ -125,23 +130,50 @@ func (s *Session) followEnsemble() {
 			s.log.Warn("zookeeper servers are not followed", "path", configPath, "cause", err)
 		}
 	}
-	for s.ctx.Err() == nil {
+	away := firstAway
+	for pause := followPause; s.ctx.Err() == nil; {
 		seen, err := doRequest(s.ctx, s, "follow", configPath, func() *Future[Seen] {
 			return s.startReadAt("get", configPath, configPath, wire.OpGetData, true, false, decodeGet)
 		}, Seen.stop)
 		if err != nil {
 			tell(err)
-			_ = s.sleep(s.ctx, followPause)
+			_ = s.sleep(s.ctx, pause)
+			pause = min(2*pause, longestFollowPause)
 			continue
 		}
-		if next, err := parseEnsemble(seen.Data); err == nil {
-			told = ""
-			s.useEnsemble(next)
-		} else {
+		pause = followPause
+		next, err := parseEnsemble(seen.Data)
+		if err != nil {
 			tell(fmt.Errorf("the configuration: %w", err))
+			_, _ = seen.Watch.Wait(s.ctx)
+			continue
 		}
-		_, _ = seen.Watch.Wait(s.ctx)
+		told = ""
+		s.useEnsemble(next)
+		if !s.isOutside(next) {
+			away = firstAway
+			_, _ = seen.Watch.Wait(s.ctx)
+			continue
+		}
+		news, cancel := context.WithTimeout(s.ctx, away)
+		if _, err := seen.Watch.Wait(news); err != nil {
+			s.link.Drop(errServerRemoved)
+			away = min(2*away, longestAway)
+		}
+		cancel()
 	}
+}
+
+// How long a session stays on a server that is not in the configuration, because no other
+// could be reached: twice as long each time, from the first to the second.
+const (
+	firstAway   = 5 * time.Second
+	longestAway = 5 * time.Minute
+)
+
+// isOutside reports whether the present server is one of those given to Connect alone.
+func (s *Session) isOutside(e ensemble) bool {
+	return s.servers.onSpare() && !s.link.Keeper() && s.memberAt(e, s.servers.target()) == ""
 }
 
 // errServerRemoved and errServersAdded are why a session leaves its server.
@@ -161,6 +193,7 @@ func (s *Session) useEnsemble(next ensemble) {
 	c.ensemble = next
 	c.mu.Unlock()
 	if former.followed && former.version == next.version && slices.Equal(former.servers, next.servers) {
+		s.leaveServer()
 		return
 	}
 	s.log.Info("zookeeper servers", "servers", strings.Join(next.servers, ","), "version", fmt.Sprintf("%x", next.version))
@@ -171,8 +204,14 @@ func (s *Session) useEnsemble(next ensemble) {
 		at := s.memberAt(next, s.servers.target())
 		first, why = former.move(next, at, rand.Float64())
 	}
-	s.servers.replace(next, first)
-	if why != nil {
+	s.servers.replace(next, first, why)
+	s.leaveServer()
+}
+
+// leaveServer closes the connection if its server is to be left. If there is none, since a
+// dial is on its way, the configuration is read again when there is one.
+func (s *Session) leaveServer() {
+	if why := s.servers.leaving(); why != nil {
 		s.link.Drop(why)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
@@ -50,9 +51,17 @@ func TestSessionsFollowAnApacheEnsembleThatGrowsAndShrinks(t *testing.T) {
 	}
 	all := func(which string, ok func(c *Client) bool) {
 		t.Helper()
-		require.Eventually(t, func() bool {
-			return !slices.ContainsFunc(clients, func(c *Client) bool { return !ok(c) })
-		}, time.Minute, 10*time.Millisecond, which)
+		late := func(c *Client) bool { return !ok(c) }
+		if assert.Eventually(t, func() bool { return !slices.ContainsFunc(clients, late) }, time.Minute, 10*time.Millisecond, which) {
+			return
+		}
+		for i, c := range clients {
+			if late(c) {
+				s, err := c.Session(ctx)
+				t.Logf("client %d: %v of %v; %v; %v", i, c.State(), c.Servers(), s.servers.ensemble(), err)
+			}
+		}
+		t.FailNow()
 	}
 	uses := func(indices ...int) func(*Client) bool {
 		var want []string

@@ -216,19 +216,25 @@ func TestServerOfAnotherNameIsLeftWhenItIsRemoved(t *testing.T) {
 }
 
 // A session that has gone back to a server of the list, because no other could be reached,
-// leaves it with the next configuration.
-func TestSessionOnARemovedServerLeavesItWithTheNextConfiguration(t *testing.T) {
+// tries the others again.
+func TestSessionOnARemovedServerTriesTheOthersAgain(t *testing.T) {
 	inEnsemble(t, func(w *world, c *Client) {
 		w.setEnsemble(1, 1, 2, 3)
 		w.setEnsemble(2, 2, 3)
+		s, err := c.Session(w.ctx)
+		require.NoError(w, err)
 		for _, i := range []int{2, 3} {
 			w.srv.BlackHole(zktest.Link{Client: "follower", Server: i}, zktest.Both)
 		}
-		time.Sleep(time.Minute)
-		assert.Equal(w, w.srv.ServerAddr(1), c.State().Server)
+		for range 600 { // it asks the others now and then, and is back soon
+			time.Sleep(time.Second)
+			require.NoError(w, s.Err())
+		}
+		require.NoError(w, s.Sync(w.within(10*time.Second), "/"))
 		w.srv.Heal()
-		w.setEnsemble(3, 3)
-		assert.Equal(w, w.srv.ServerAddr(3), c.State().Server)
+		time.Sleep(longestAway + 10*time.Second)
+		assert.Contains(w, []string{w.srv.ServerAddr(2), w.srv.ServerAddr(3)}, c.State().Server)
+		require.NoError(w, s.Err())
 	})
 }
 
@@ -284,5 +290,19 @@ func TestSessionOnClickHouseKeeperStaysWhereItIs(t *testing.T) {
 		w.setEnsemble(2, 1)
 		w.setEnsemble(3, 2)
 		require.NoError(w, w.s.Err())
+	})
+}
+
+// A dial to a removed server is on its way when the session reads that it was removed.
+func TestServerThatWasRemovedWhileItWasDialedIsLeft(t *testing.T) {
+	inEnsemble(t, func(w *world, c *Client) {
+		w.setEnsemble(1, 1, 2, 3)
+		s, err := c.Session(w.ctx)
+		require.NoError(w, err)
+		s.servers.replace(ensemble{followed: true, version: 2, servers: []string{w.srv.ServerAddr(2), w.srv.ServerAddr(3)}}, nil, errServerRemoved)
+		assert.Equal(w, w.srv.ServerAddr(1), c.State().Server)
+		w.setEnsemble(2, 2, 3) // as it reads it on the new connection
+		assert.Contains(w, []string{w.srv.ServerAddr(2), w.srv.ServerAddr(3)}, c.State().Server)
+		require.NoError(w, s.servers.leaving())
 	})
 }

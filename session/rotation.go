@@ -19,8 +19,9 @@ type rotation struct {
 
 	// mu guards the fields below: the ensemble; its servers in this session's order, those that
 	// are tried besides when a round of them has failed, and how often they were replaced; the
-	// addresses of this round, how many of them have been tried, and the last one; and whether
-	// the next round has the others, too.
+	// addresses of this round, how many of them have been tried, and the last one; whether the
+	// next round has the others, too; and why the last address is to be left: a dial of it may
+	// have been on its way when the servers were replaced.
 	mu       sync.Mutex
 	of       ensemble
 	servers  []string
@@ -30,13 +31,14 @@ type rotation struct {
 	tried    int
 	last     target
 	again    bool
+	leave    error
 }
 
 // newRotation makes a session's own random order, so that clients spread over
 // the servers. A session on trial has one round, of all servers.
 func newRotation(e ensemble, trial bool, resolve func(servers []string) []target, over func() bool) *rotation {
 	r := &rotation{over: over, resolve: resolve}
-	r.replace(e, nil)
+	r.replace(e, nil, nil)
 	r.again = trial
 	return r
 }
@@ -48,9 +50,24 @@ func (r *rotation) ensemble() ensemble {
 	return r.of
 }
 
+// leaving is why the present server is to be left, if it is.
+func (r *rotation) leaving() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.leave
+}
+
+// onSpare reports whether the last address is of a server that is tried only besides, and was
+// tried for that.
+func (r *rotation) onSpare() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.round) > 0 && slices.Contains(r.spare, r.last.server)
+}
+
 // replace takes the servers of e in place of the present ones, those of first ahead. The next
-// dial begins a round of them.
-func (r *rotation) replace(e ensemble, first []string) {
+// dial begins a round of them; leave is why there should be one, if it is not nil.
+func (r *rotation) replace(e ensemble, first []string, leave error) {
 	order := slices.Clone(e.servers)
 	rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	later := without(order, first)
@@ -58,7 +75,7 @@ func (r *rotation) replace(e ensemble, first []string) {
 	defer r.mu.Unlock()
 	r.of, r.replaced = e, r.replaced+1
 	r.servers, r.spare = slices.Concat(without(order, later), later), without(e.given, e.servers)
-	r.tried, r.again = len(r.round), false
+	r.round, r.tried, r.again, r.leave = nil, 0, false, leave
 }
 
 // without is list without the elements of those.
@@ -110,7 +127,7 @@ func (r *rotation) begin() bool {
 	if len(round) > 1 && round[0].address == r.last.address { // it has just failed
 		round[0], round[1] = round[1], round[0]
 	}
-	r.round, r.tried, r.again = round, 0, true
+	r.round, r.tried, r.again, r.leave = round, 0, true, nil
 	return true
 }
 

@@ -189,7 +189,7 @@ func TestRotationWhoseServersAreReplacedMeanwhile(t *testing.T) {
 		done <- server
 	}()
 	<-entered
-	r.replace(ensemble{servers: []string{"new1", "new2"}}, []string{"new2"})
+	r.replace(ensemble{servers: []string{"new1", "new2"}}, []string{"new2"}, nil)
 	close(release)
 	assert.Equal(t, "new2", <-done)
 	again, _ := r.Next()
