@@ -84,7 +84,7 @@ func (s *stress) stay(ctx context.Context, i int, r *rand.Rand) {
 		wait, cancel := context.WithTimeout(ctx, time.Duration(r.Int64N(int64(30*time.Second))))
 		st := stay{id: name(i), asked: time.Now()}
 		seat, err := s.doubles[i].Enter(wait)
-		doubtful := !world.ResumesSessions() && errors.Is(err, session.ErrUnknownOutcome)
+		doubtful := !world.TellsOfExpiry() && errors.Is(err, session.ErrUnknownOutcome)
 		if err != nil && wait.Err() == nil && !doubtful {
 			s.fail(fmt.Errorf("%s: enter: %w", st.id, err))
 		}

@@ -29,6 +29,10 @@ func withProduct(o *zktest.Options) *zktest.Options {
 // stopped from the server.
 func RemovesWatches() bool { return product() == "" || product() == zktest.Apache }
 
+// TellsOfExpiry reports whether servers of the product say that a session has expired if it
+// has, and only then. Otherwise a lost session, and what it was about to create, may exist.
+func TellsOfExpiry() bool { return product() == "" || product() == zktest.Apache }
+
 // ResumesSessions reports whether the product resumes a session on a new connection.
 // Otherwise each fault of a connection is one of the session.
 func ResumesSessions() bool { return product() != zktest.ClickHouseKeeper }
