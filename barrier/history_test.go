@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -130,7 +131,7 @@ func opened(srv *zktest.Server, parties int, note func(opening)) {
 		if tx.Code != 0 || len(tx.Paths) == 0 {
 			return
 		}
-		if tx.Op == "create2" || tx.Op == "create" {
+		if world.Creates(tx.Op) {
 			born[tx.Paths[0]] = tx.At
 		}
 		if tx.Op != "multi" || !slices.Contains(tx.Paths, dir) {

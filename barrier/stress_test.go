@@ -84,7 +84,7 @@ func (s *stress) stay(ctx context.Context, i int, r *rand.Rand) {
 		wait, cancel := context.WithTimeout(ctx, time.Duration(r.Int64N(int64(30*time.Second))))
 		st := stay{id: name(i), asked: time.Now()}
 		seat, err := s.doubles[i].Enter(wait)
-		doubtful := !world.TellsOfExpiry() && errors.Is(err, session.ErrUnknownOutcome)
+		doubtful := world.OnKeeper() && errors.Is(err, session.ErrUnknownOutcome)
 		if err != nil && wait.Err() == nil && !doubtful {
 			s.fail(fmt.Errorf("%s: enter: %w", st.id, err))
 		}
@@ -220,7 +220,7 @@ func (s *stress) checkRecovery(w *World, double bool) error {
 	if names := w.Children(dir); len(names) > 0 {
 		return fmt.Errorf("orphans %q", names)
 	}
-	if n := w.Server.Stats().Watches; n > 0 && world.RemovesWatches() {
+	if n := w.Server.Stats().Watches; n > 0 && !world.OnKeeper() {
 		return fmt.Errorf("%d watches left: %v", n, w.Server.Watches())
 	}
 	return nil

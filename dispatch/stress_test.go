@@ -282,7 +282,7 @@ func (s *stress) checkRecovery(ctx context.Context, seed uint64) error {
 // of a connection turned into a hole, even after the session has moved: only
 // connections listed by the server count.
 func (s *stress) unwatched() error {
-	if !world.RemovesWatches() {
+	if world.OnKeeper() {
 		return nil
 	}
 	for _, one := range s.w.Server.Sessions() {

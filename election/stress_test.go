@@ -199,7 +199,7 @@ func (s *stress) record(txn zktest.Txn) {
 		name, below := strings.CutPrefix(path, dir+"/")
 		switch {
 		case !below || txn.Code != 0:
-		case txn.Op == "create2", txn.Op == "create":
+		case world.Creates(txn.Op):
 			s.queue[name] = candidate{txn.Session, txn.Zxid}
 		case txn.Op == "delete":
 			delete(s.queue, name)
@@ -297,7 +297,7 @@ func nothingLeft(w *World) error {
 	if names := w.Children(dir); len(names) > 0 {
 		return fmt.Errorf("orphans %q", names)
 	}
-	if n := w.Server.Stats().Watches; n > 0 && world.RemovesWatches() {
+	if n := w.Server.Stats().Watches; n > 0 && !world.OnKeeper() {
 		return fmt.Errorf("%d watches left: %v", n, w.Server.Watches())
 	}
 	return nil

@@ -196,7 +196,7 @@ func (s *stress) checkAftermath(w *World) error {
 			}
 		}
 	}
-	if n := w.Server.Stats().Watches; n > 0 && world.RemovesWatches() {
+	if n := w.Server.Stats().Watches; n > 0 && !world.OnKeeper() {
 		return fmt.Errorf("%d watches left: %v", n, w.Server.Watches())
 	}
 	return nil

@@ -276,7 +276,7 @@ func (s *stress) checkRecovery(w *World) error {
 	if left := w.Children(dir); len(left) > 0 || len(s.children()) > 0 {
 		return fmt.Errorf("orphans %q, or followed wrongly: %q", left, s.children())
 	}
-	if n := w.Server.Stats().Watches; n > 0 && world.RemovesWatches() {
+	if n := w.Server.Stats().Watches; n > 0 && !world.OnKeeper() {
 		return fmt.Errorf("%d watches left: %v", n, w.Server.Watches())
 	}
 	return nil

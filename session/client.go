@@ -25,11 +25,11 @@ type Client struct {
 	loop            sync.WaitGroup
 	closingSessions sync.WaitGroup // sessions that are not closed yet
 
-	// mu guards the rest: ensemble, the servers; session, which is nil while there is none; latest, which is
-	// the session before then; making, the one that is being made, if any; changes, of
-	// session; closed, after which nothing is begun any more; remains, the znodes that
-	// [Session.EnsureRemainsDeleted] has yet to delete; and cleared, nil or closed when
-	// there are none.
+	// mu guards the rest: ensemble, the servers; session, which is nil while there is
+	// none; latest, which is the session before then; making, the one that is being made,
+	// if any; changes, of session; closed, after which nothing is begun any more; remains,
+	// the znodes that [Session.EnsureRemainsDeleted] has yet to delete; and cleared, nil
+	// or closed when there are none.
 	mu       sync.Mutex
 	ensemble ensemble
 	session  *Session

@@ -219,8 +219,9 @@ func (s *Session) leaveServer() {
 // memberAt is the server of e that is the present one, by its name or its address; "" if none
 // is, or none that is known by either.
 func (s *Session) memberAt(e ensemble, present target) string {
+	server, address := canonical(present.server), canonical(present.address)
 	for _, t := range s.resolve(e.servers) {
-		if canonical(t.server) == canonical(present.server) || canonical(t.address) == canonical(present.address) {
+		if canonical(t.server) == server || canonical(t.address) == address {
 			return t.server
 		}
 	}

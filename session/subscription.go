@@ -49,8 +49,7 @@ func (sub *Subscription) deliver(ev Event, last bool) {
 // must not block, and must not call methods that wait for a reply.
 //
 // On a server older than 3.6, and on servers of the Keeper family, the error wraps
-// ErrUnsupported. Two subscriptions of
-// one path must agree on recursive.
+// ErrUnsupported. Two subscriptions of one path must agree on recursive.
 func (s *Session) Subscribe(ctx context.Context, path string, recursive bool, notify func(Event)) (*Subscription, error) {
 	s.mustBeUsable(ctx)
 	mustHaveFunction(notify != nil)

@@ -34,7 +34,7 @@ type combiner struct {
 
 // member is a transaction of a combiner.
 type member struct {
-	ctx  context.Context // of the caller, who waits no longer than that
+	ctx  context.Context // the caller waits until its end at most
 	s    *session.Session
 	ops  []session.Op
 	size int // in bytes, about

@@ -228,7 +228,7 @@ func (s *stress) checkRecovery(j *workerctl.Job) error {
 	if err := nothingLeft(s.w.Server); err != nil {
 		return err
 	}
-	if n := s.w.Server.Stats().Watches; n > 0 && world.RemovesWatches() {
+	if n := s.w.Server.Stats().Watches; n > 0 && !world.OnKeeper() {
 		return fmt.Errorf("%d watches left: %v", n, s.w.Server.Watches())
 	}
 	return nil

@@ -15,8 +15,8 @@ const (
 	// a new one, and the former expires (ClickHouse #116690). It has no containers, TTL nodes
 	// and create2 (#108908, #90741), and closes the connection on a request that it does not
 	// know. Events of recursive watches have the path of the watch (#115475). A part of a
-	// multiRead that fails has no body (#58747). Reads are no sign of life (#111102), and exists needs the permission
-	// to read.
+	// multiRead that fails has no body (#58747). Reads are no sign of life (#111102), and
+	// exists needs the permission to read.
 	ClickHouseKeeper Product = "clickhouse-keeper"
 	// RaftKeeper resumes sessions; without a leader, it says that they have expired. It
 	// refuses containers, and leaves create2, createTTL and the requests since

@@ -29,7 +29,7 @@ func leftovers() map[string]scenario {
 }
 
 // creates matches the creation of a contender's znode.
-func creates(r zktest.Request) bool { return r.Op == "create2" || r.Op == "create" }
+func creates(r zktest.Request) bool { return world.Creates(r.Op) }
 
 // A leader that is slow to commit answers a sync of its own clients at once. A client that
 // looks for a lost create must not conclude from the reply that the znode was never

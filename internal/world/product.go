@@ -25,13 +25,14 @@ func withProduct(o *zktest.Options) *zktest.Options {
 	return &out
 }
 
-// RemovesWatches reports whether clients of the product remove the watches that they have
-// stopped from the server.
-func RemovesWatches() bool { return product() == "" || product() == zktest.Apache }
+// OnKeeper reports whether the product is of the Keeper family. Clients do not remove the
+// watches that they have stopped from such a server; and it does not say that a session has
+// expired if it has, and only then: a lost session, and what it was about to create, may exist.
+func OnKeeper() bool { return product() != "" && product() != zktest.Apache }
 
-// TellsOfExpiry reports whether servers of the product say that a session has expired if it
-// has, and only then. Otherwise a lost session, and what it was about to create, may exist.
-func TellsOfExpiry() bool { return product() == "" || product() == zktest.Apache }
+// Creates reports whether op, of a request or a transaction, creates a znode in the way of a
+// product.
+func Creates(op string) bool { return op == "create2" || op == "create" }
 
 // ResumesSessions reports whether the product resumes a session on a new connection.
 // Otherwise each fault of a connection is one of the session.

@@ -151,10 +151,6 @@ func DecodeMulti(d *Decoder) []Result {
 			return out
 		}
 		r := Result{Code: code}
-		if op == OpGetData && code != CodeOK {
-			out = append(out, r)
-			continue
-		}
 		switch op {
 		case OpCreate:
 			r.Path = d.String()
@@ -164,8 +160,10 @@ func DecodeMulti(d *Decoder) []Result {
 		case OpSetData:
 			r.Stat = DecodeStat(d)
 		case OpGetData:
-			r.Data = d.Bytes()
-			r.Stat = DecodeStat(d)
+			if code == CodeOK {
+				r.Data = d.Bytes()
+				r.Stat = DecodeStat(d)
+			}
 		case opError:
 			r.Code = d.Int32()
 		case OpDelete, OpCheck:

@@ -1,6 +1,8 @@
 package ensemble
 
 import (
+	"slices"
+
 	"github.com/zkrecipes/zkrecipes/zktest/internal/jute"
 	"github.com/zkrecipes/zkrecipes/zktest/internal/proto"
 )
@@ -61,27 +63,18 @@ func (p Product) keeperKnows(op proto.Op) bool {
 // without an answer; containers it refuses.
 func (c *Conn) refuseAsKeeper(q *proto.Request, reply func(record []byte)) bool {
 	product := c.node.w.cfg.Product
-	unknown := func(op proto.Op) bool { return !product.keeperKnows(op) }
+	unknown := !product.keeperKnows(q.Op) || q.Op == proto.OpMulti &&
+		slices.ContainsFunc(q.Ops, func(part proto.Request) bool { return !product.keeperKnows(part.Op) })
 	switch {
 	case product == Apache:
 		return false
 	case q.Op == proto.OpCreate && q.Flags >= proto.FlagContainer, q.Op == proto.OpCreateContainer && product == RaftKeeper:
 		reply(proto.EncodeReply(q.Xid, c.node.tree.LastZxid(), proto.BadArguments, nil))
 		return true
-	case product == ClickHouseKeeper && (unknown(q.Op) || q.Op == proto.OpMulti && anyOp(q.Ops, unknown)):
+	case unknown && product == ClickHouseKeeper:
 		c.Close()
-		return true
 	}
-	return unknown(q.Op) || q.Op == proto.OpMulti && anyOp(q.Ops, unknown)
-}
-
-func anyOp(ops []proto.Request, match func(proto.Op) bool) bool {
-	for i := range ops {
-		if match(ops[i].Op) {
-			return true
-		}
-	}
-	return false
+	return unknown
 }
 
 // isSignOfLife tells whether q keeps the session alive. In Keeper the leader learns only of
