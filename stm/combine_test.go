@@ -126,17 +126,24 @@ func TestCombinedTransactionsFindTheirOutcomes(t *testing.T) {
 	}
 }
 
+// combineSlowly starts n transactions, one after the other, on a connection with a round trip
+// of two seconds: the first two are in flight, and the others wait.
+func (w *World) combineSlowly(n int) (txs *stm.Transactor, started []<-chan error) {
+	w.Helper()
+	txs = stm.NewIdempotent(w.Client(), "/txs", &stm.Options{Combine: true})
+	require.NoError(w, txs.Apply(w.Ctx, func(tx *stm.Tx) error { return createNumbered(0, tx) }))
+	w.Server.Delay(zktest.Link{}, zktest.Both, time.Second)
+	for i := range n {
+		started = append(started, w.startApply(w.Ctx, txs, func(tx *stm.Tx) error { return createNumbered(i+1, tx) }))
+		w.Settle()
+	}
+	return txs, started
+}
+
 // A caller that gives up before its transaction is sent changes nothing, and knows that.
 func TestCombinedTransactionThatWaitsCanBeGivenUp(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		txs := stm.NewIdempotent(w.Client(), "/txs", &stm.Options{Combine: true})
-		require.NoError(w, txs.Apply(w.Ctx, func(tx *stm.Tx) error { return createNumbered(0, tx) }))
-		w.Server.Delay(zktest.Link{}, zktest.Both, time.Second)
-		var sent [4]<-chan error
-		for i := range sent {
-			sent[i] = w.startApply(w.Ctx, txs, func(tx *stm.Tx) error { return createNumbered(i+1, tx) })
-			w.Settle()
-		}
+		txs, sent := w.combineSlowly(4)
 		ctx, cancel := context.WithCancel(w.Ctx)
 		late := w.startApply(ctx, txs, func(tx *stm.Tx) error { return createNumbered(9, tx) })
 		w.Settle()
@@ -156,14 +163,7 @@ func TestCombinedTransactionThatWaitsCanBeGivenUp(t *testing.T) {
 // is refused because of another transaction, only those with a caller are sent again.
 func TestCombinedTransactionThatWasGivenUpIsNotSentAgain(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		txs := stm.NewIdempotent(w.Client(), "/txs", &stm.Options{Combine: true})
-		require.NoError(w, txs.Apply(w.Ctx, func(tx *stm.Tx) error { return createNumbered(0, tx) }))
-		w.Server.Delay(zktest.Link{}, zktest.Both, time.Second)
-		var flying [2]<-chan error
-		for i := range flying {
-			flying[i] = w.startApply(w.Ctx, txs, func(tx *stm.Tx) error { return createNumbered(i+1, tx) })
-			w.Settle()
-		}
+		txs, flying := w.combineSlowly(2)
 		// Of these three, one request is made, when an answer comes.
 		refused := w.startApply(w.Ctx, txs, func(tx *stm.Tx) error {
 			return errors.Join(tx.Guard(session.CheckOp("/missing", -1)), createNumbered(7, tx))
@@ -177,7 +177,7 @@ func TestCombinedTransactionThatWasGivenUpIsNotSentAgain(t *testing.T) {
 		cancel()
 		require.ErrorIs(w, <-left, session.ErrUnknownOutcome, "it is in flight")
 		require.ErrorIs(w, <-refused, stm.ErrGuard)
-		for _, done := range append(flying[:], good) {
+		for _, done := range append(flying, good) {
 			require.NoError(w, <-done)
 		}
 		w.Pass(time.Minute)
