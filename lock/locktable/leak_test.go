@@ -53,7 +53,7 @@ func TestManyCyclesLeaveNothing(t *testing.T) {
 			require.NoError(w, mine.Unlock(w.Ctx, held...))
 			w.Settle()
 		}
-		require.LessOrEqual(w, runtime.NumGoroutine(), goroutines)
+		w.RequireGoroutines(goroutines)
 		require.Equal(w, watches, w.Server.Stats().Watches, "%v", w.Server.Watches())
 		runtime.GC()
 		runtime.ReadMemStats(&heap)
