@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"math/big"
 	"net"
@@ -221,6 +222,34 @@ func certificate(t *testing.T, dir string) (certFile, keyFile string, pair tls.C
 	pair, err = tls.LoadX509KeyPair(certFile, keyFile)
 	require.NoError(t, err)
 	return certFile, keyFile, pair
+}
+
+// The server that a command was given leaves the ensemble, and the command's lock stays.
+func TestEnsembleIsFollowed(t *testing.T) {
+	b := newBedOf(t, 3)
+	require.NoError(t, b.srv.WaitLeader(b.ctx))
+	b.configure(1, 1, 2, 3)
+	z := b.start(running([]string{"lock", "/l", "--follow-ensemble", "--servers", b.srv.ServerAddr(1)}, "sh", "-c", "echo in; exec sleep 100")...)
+	z.says("in")
+	b.configure(2, 2, 3)
+	eventually(t, func() bool {
+		sessions := b.srv.Sessions()
+		return len(sessions) == 1 && sessions[0].Server > 1
+	}, "its session is at a server that stays; it said: %s", z.err)
+	require.NoError(t, b.srv.Stop(1))
+	assert.Contains(t, b.run("lock", "ls", "/l", "--servers", b.srv.ServerAddr(2)).ends(0).out.String(), "holds")
+	z.running()
+}
+
+// configure sets the ensemble's dynamic configuration.
+func (b *bed) configure(version int, servers ...int) {
+	b.Helper()
+	var text strings.Builder
+	for _, i := range servers {
+		fmt.Fprintf(&text, "server.%d=127.0.0.1:2888:3888:participant;%s\n", i, b.srv.ServerAddr(i))
+	}
+	fmt.Fprintf(&text, "version=%x", version)
+	require.NoError(b, b.srv.Set("/zookeeper/config", []byte(text.String())))
 }
 
 func TestVersionNamesModuleGoAndZooKeeper(t *testing.T) {
