@@ -139,20 +139,24 @@ func (w *World) publications() func() int {
 // However many tasks come and go, the counts are written once a second on average, and lag
 // by about a second.
 func TestBusyQueuePublishesOnceASecond(t *testing.T) {
+	seconds := 30
+	if testing.Short() { // under the race detector
+		seconds = 10
+	}
 	inWorld(t, nil, func(w *World) {
 		w.master(nil)
 		w.worker(takes(70*time.Millisecond), nil)
 		q := w.queue()
 		w.Pass(10 * time.Second)
 		n, before := w.publications(), time.Now()
-		for i := 0; time.Since(before) < 30*time.Second; i++ {
+		for i := 0; time.Since(before) < time.Duration(seconds)*time.Second; i++ {
 			w.submit(q, numbered(i))
 			w.Pass(10 * time.Millisecond)
 			if i%100 == 50 {
 				require.Less(w, time.Since(w.published(q).Published), 1100*time.Millisecond)
 			}
 		}
-		require.InDelta(w, 30, n(), 5)
+		require.InDelta(w, seconds, n(), 5)
 		n = w.publications()
 		w.Pass(2 * time.Second)
 		tasks := len(idsOf(w, q, "done"))

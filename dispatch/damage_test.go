@@ -38,7 +38,11 @@ func (w *World) damage(rnd *rand.Rand, overwrite bool) {
 // tasks run and masters and workers come and go. No role ends, new tasks work soon
 // afterwards, and everything can be purged.
 func TestQueueWorksAfterAnythingWasDeletedOrOverwritten(t *testing.T) {
-	for seed := range int64(12) {
+	seeds := int64(12)
+	if testing.Short() { // under the race detector
+		seeds = 4
+	}
+	for seed := range seeds {
 		overwrite := seed%2 == 1
 		t.Run(fmt.Sprintf("%d, overwrite=%v", seed, overwrite), func(t *testing.T) {
 			inWorld(t, nil, func(w *World) {

@@ -44,7 +44,10 @@ func (c *counted) count() int {
 // More tasks wait than the master keeps records of. They are changed, deleted and added
 // meanwhile, and the master loses its connection: each task that is left is done once.
 func TestLongQueueIsWorkedOff(t *testing.T) {
-	const n = 12_000
+	n := 12_000
+	if testing.Short() { // under the race detector
+		n = 6000
+	}
 	inWorld(t, nil, func(w *World) {
 		q := dispatch.New(w.Client(), path, &dispatch.Options{MaxTasks: 4 * n})
 		w.submit(q, dispatch.Task{ID: "template"})
@@ -92,7 +95,10 @@ func TestLongQueueIsWorkedOff(t *testing.T) {
 // A master that needs long to read all tasks begins to assign after a second, and gives a
 // worker no more than it has room for.
 func TestMasterAssignsBeforeItHasReadAllTasks(t *testing.T) {
-	const n = 12_000
+	n := 12_000
+	if testing.Short() { // under the race detector
+		n = 6000
+	}
 	long := "long" // in the bucket of the template, whose folders exist then
 	for sha256.Sum256([]byte(long))[0] != sha256.Sum256([]byte("template"))[0] {
 		long += "g"
