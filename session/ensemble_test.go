@@ -306,3 +306,65 @@ func TestServerThatWasRemovedWhileItWasDialedIsLeft(t *testing.T) {
 		require.NoError(w, s.servers.leaving())
 	})
 }
+
+// Whatever becomes of each of its requests, a session reads the configuration, leaves the
+// removed server, keeps what it holds (unless the fault ends it), and leaves no watch behind.
+func TestEnsembleIsFollowedUnderEveryFault(t *testing.T) {
+	faults := map[string]zktest.Fault{
+		"request lost": zktest.DropRequest, "cut before": zktest.CutBefore, "reply lost, cut": zktest.DropReplyCut,
+		"cut after": zktest.CutAfter, "reply lost": zktest.DropReplyHole, "expired before": zktest.ExpireBefore, "expired after": zktest.ExpireAfter,
+	}
+	for name, fault := range faults {
+		for n := 1; ; n++ {
+			hit := false
+			inEnsemble(t, func(w *world, c *Client) {
+				w.setEnsemble(1, 1, 2, 3)
+				s, err := c.Session(w.ctx)
+				require.NoError(w, err)
+				id := s.ID()
+				remove := w.srv.FailNth(func(r zktest.Request) bool { return r.Session == id }, n, zktest.Action{Do: fault})
+				defer remove()
+				asked := 0
+				counted := w.srv.OnRequest(func(r zktest.Request) zktest.Action {
+					if r.Session == id {
+						asked++
+					}
+					return zktest.Action{}
+				})
+				w.setEnsemble(2, 2, 3)
+				time.Sleep(time.Minute)
+				counted()
+				hit = asked >= n && n < 12 // the rest are heartbeats and pings
+				if expires := fault == zktest.ExpireBefore || fault == zktest.ExpireAfter; !expires {
+					require.NoError(w, s.Err(), "%s at request %d", name, n)
+				}
+				assert.Contains(w, []string{w.srv.ServerAddr(2), w.srv.ServerAddr(3)}, c.State().Server, "%s at request %d", name, n)
+				assert.LessOrEqual(w, len(w.srv.Watches()[configPath]), 1, "%s at request %d", name, n)
+			})
+			if !hit {
+				require.Greater(t, n, 3, "it sends several requests")
+				break
+			}
+		}
+	}
+}
+
+// Each connection of a session that follows the ensemble is authenticated.
+func TestEnsembleIsFollowedWithSASL(t *testing.T) {
+	login := SASLDigestMD5("alice", saslUsers()["alice"])
+	servers := &zktest.Options{Servers: 3, SASLUsers: saslUsers(), EnforceAuth: []string{"sasl"}}
+	inWorld(t, servers, &Options{SASL: login}, func(w *world) {
+		c, err := Connect(w.ctx, w.srv.ServerAddr(1), &Options{Dialer: w.srv.Client("follower"), FollowEnsemble: true, SASL: login})
+		require.NoError(w, err)
+		defer w.close(c)
+		s, err := c.Session(w.ctx)
+		require.NoError(w, err)
+		w.setEnsemble(1, 1)
+		w.setEnsemble(2, 2, 3)
+		assert.Contains(w, []string{w.srv.ServerAddr(2), w.srv.ServerAddr(3)}, c.State().Server)
+		_, err = s.Create(w.ctx, "/mine", nil, Persistent, &CreateOptions{ACL: CreatorACL()})
+		require.NoError(w, err)
+		_, err = s.Set(w.ctx, "/mine", []byte("from another server"), -1)
+		require.NoError(w, err)
+	})
+}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -257,4 +258,28 @@ func TestOnlyLossesThatTheNextSessionDoesNotSharePass(t *testing.T) {
 	for _, err := range []error{nil, ErrNoNode, ErrExpired, fmt.Errorf("%w: %w", ErrLost, ErrClosed), fmt.Errorf("%w: %w", ErrLost, ErrAuthFailed)} {
 		assert.False(t, IsSessionLoss(err), err)
 	}
+}
+
+// A server that has an IPv6 address is dialed by it, below the chroot.
+func TestServersHaveAddressesOfIPv6(t *testing.T) {
+	inWorld(t, nil, nil, func(w *world) {
+		_, err := w.s.Create(w.ctx, "/app", nil, Persistent, nil)
+		require.NoError(w, err)
+		var dialed []string
+		c, err := Connect(w.ctx, "[2001:DB8::1]:2182,[2001:db8::1]:2182/app", &Options{
+			Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+				dialed = append(dialed, addr)
+				return w.srv.Dial(ctx, network, w.srv.Addr())
+			},
+		})
+		require.NoError(w, err)
+		s, err := c.Session(w.ctx)
+		require.NoError(w, err)
+		_, err = s.Create(w.ctx, "/a", nil, Persistent, nil)
+		require.NoError(w, err)
+		require.True(w, w.exists("/app/a"))
+		require.Contains(w, c.State().Server, "]:2182")
+		w.close(c)
+		require.Contains(w, dialed[0], "]:2182")
+	})
 }
