@@ -5,7 +5,7 @@ SEEDS ?= 1000
 SOAK ?= Soak|Seeds|Random|Stress|UnderEveryFault|ManyTasks|ThousandsOf|IsShared
 SOAK_TIMEOUT ?= 24h
 
-.PHONY: watch-demo ztest test race lint vet ci soak image newer keepers versions prove newcomer tidy modules snapshot api mutants fuzz
+.PHONY: watch-demo ztest test race lint vet ci soak image newer upgrade keepers versions prove newcomer tidy modules snapshot api mutants fuzz
 
 test: ## all tests of all modules, and a list of those that were not run
 	$(GO) run ./internal/gotest -count=1 work
@@ -66,11 +66,13 @@ image: ## the local Docker image, without a registry
 watch-demo: ## the cluster demo beside Prometheus, with graphs and alerts
 	scripts/watch-demo.sh
 
-NEWER = zkrecipes/zookeeper:trixie
-newer: ## the tests with a real server on ZooKeeper 3.9, of Debian's next release, in Docker
-	ZKR_SUITE=trixie ZKR_IMAGE=$(NEWER) ZKR_CACHE=/var/cache/zkrecipes/trixie scripts/build-image.sh
-	ZKTEST_REQUIRE_REAL=1 ZKTEST_MODE=docker ZKTEST_IMAGE=$(NEWER) $(GO) test -count=1 ./zktest/conformance
-	ZKTEST_REQUIRE_REAL=1 ZKTEST_MODE=docker ZKTEST_IMAGE=$(NEWER) $(GO) test -count=1 -p 1 -run Apache work
+newer: ## the tests with a real server on ZooKeeper 3.9.3, of Debian's next release
+	ZOOKEEPER_HOME=$$(scripts/fetch-zookeeper.sh) && export ZOOKEEPER_HOME ZKTEST_REQUIRE_REAL=1 ZKTEST_MODE=jars && \
+	$(GO) test -count=1 ./zktest/conformance && $(GO) test -count=1 -run Apache work
+
+upgrade: ## servers are upgraded to ZooKeeper 3.9.3 and back, one by one, while everything is held
+	ZKTEST_NEXT_HOME=$$(scripts/fetch-zookeeper.sh) && export ZKTEST_NEXT_HOME ZKTEST_REQUIRE_REAL=1 ZKTEST_MODE=jars && \
+	$(GO) test -count=1 -v -run Replaced ./internal/heldtest
 
 ztest: ## the rows Z1 to Z17 of the requirements at full length
 	ZKTEST_SEEDS=2 $(GO) test -count=1 -timeout $(SOAK_TIMEOUT) -v -run TestRandomHistories_Z1_Z17 ./rebalanser

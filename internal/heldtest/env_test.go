@@ -75,7 +75,9 @@ func (e *env) refused(guard session.Op) {
 // isGone reports whether there is no znode at path.
 func (e *env) isGone(path string) bool {
 	e.Helper()
-	_, exists, err := e.session(e.admin).Exists(e.ctx, path)
+	s := e.session(e.admin)
+	require.NoError(e, s.Sync(e.ctx, path)) // its server may be behind
+	_, exists, err := s.Exists(e.ctx, path)
 	require.NoError(e, err)
 	return !exists
 }
@@ -97,6 +99,7 @@ func (e *env) znode(h session.Held) string {
 	case *lock.HeldGroup:
 		return h.Held()[1].Path()
 	case *rebalanser.Resource:
+		require.NoError(e, e.session(e.admin).Sync(e.ctx, groupPath))
 		names, _, err := e.session(e.admin).Children(e.ctx, groupPath+"/clients")
 		require.NoError(e, err)
 		require.Len(e, names, 1)

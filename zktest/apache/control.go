@@ -3,6 +3,7 @@ package apache
 import (
 	"context"
 	"fmt"
+	"os"
 )
 
 // controlServer runs do for server i, one call at a time for each server.
@@ -54,6 +55,26 @@ func (c *Cluster) Restart(ctx context.Context, i int) error {
 		return err
 	}
 	return c.Await(ctx, i)
+}
+
+// UseRelease lets servers that are started from now on run the release of ZooKeeper that is
+// unpacked in home, or with "" the one of the beginning: for an upgrade, or the way back,
+// server by server. It needs the mode [Jars].
+func (c *Cluster) UseRelease(ctx context.Context, home string) error {
+	c.mustBeStarted()
+	b, ok := c.back.(*jarBackend)
+	if !ok {
+		return fmt.Errorf("apache: use the release in %q: %w with servers of the mode %q: set %s=%s", home, ErrUnavailable, c.mode, EnvMode, Jars)
+	}
+	if home == "" {
+		home = os.Getenv(EnvHome)
+	}
+	java, classPath, err := findJars(home)
+	if err != nil {
+		return fmt.Errorf("apache: %w", err)
+	}
+	b.use(java, classPath, c.classArchive(ctx, java, classPath))
+	return nil
 }
 
 // Pause stops server i as SIGSTOP does: connections stay up, nothing answers.

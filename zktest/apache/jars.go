@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,10 +17,13 @@ import (
 
 // jarBackend runs Java processes of this machine.
 type jarBackend struct {
-	args  []string // java and all its arguments but the configuration file
+	flags []string // of java, but for the archive of classes
+	dir   string   // the cluster's
 	netns string   // prefix of the servers' network namespaces, "" = none
 
 	mu sync.Mutex
+	// args is java and all its arguments but the configuration file.
+	args []string
 	// running holds the servers started and not yet reaped.
 	running map[int]*process
 	dirs    []string
@@ -44,7 +48,7 @@ func findJars(home string) (java, classPath string, err error) {
 	}
 	if home != "" {
 		if found, _ := filepath.Glob(filepath.Join(home, "lib", "zookeeper-[0-9]*.jar")); len(found) == 0 {
-			return "", "", fmt.Errorf("%w: %s=%s has no lib/zookeeper-<version>.jar", ErrUnavailable, EnvHome, home)
+			return "", "", fmt.Errorf("%w: %s (%s) is no unpacked release: it has no lib/zookeeper-<version>.jar", ErrUnavailable, home, EnvHome)
 		}
 		return java, filepath.Join(home, "lib", "*"), nil
 	}
@@ -67,7 +71,7 @@ func (c *Cluster) prepareJars(ctx context.Context, id string, f *Options) (err e
 	if err != nil {
 		return err
 	}
-	b := &jarBackend{running: map[int]*process{}}
+	b := &jarBackend{running: map[int]*process{}, dir: c.dir, flags: jvmFlags(f, c.dir)}
 	if f.Cuts {
 		if c.subnet, err = claimSubnet(id); err != nil {
 			return err
@@ -82,16 +86,12 @@ func (c *Cluster) prepareJars(ctx context.Context, id string, f *Options) (err e
 	} else if c.places, err = loopbackPlaces(f.Servers); err != nil {
 		return err
 	}
-	flags := jvmFlags(f, c.dir)
 	if len(f.SASLUsers) > 0 {
 		if err := os.WriteFile(filepath.Join(c.dir, loginName), loginConfig(f.SASLUsers), 0o600); err != nil {
 			return err
 		}
 	}
-	if archive := c.classArchive(ctx, java, classPath); archive != "" {
-		flags = append(flags, "-XX:SharedArchiveFile="+archive)
-	}
-	b.args = serverCommand(java, classPath, c.dir, flags...)
+	b.use(java, classPath, c.classArchive(ctx, java, classPath))
 	for i := range f.Servers {
 		dir := filepath.Join(c.dir, strconv.Itoa(i))
 		b.dirs = append(b.dirs, dir)
@@ -101,6 +101,17 @@ func (c *Cluster) prepareJars(ctx context.Context, id string, f *Options) (err e
 	}
 	c.back = b
 	return nil
+}
+
+// use lets the servers that are started from now on run these classes.
+func (b *jarBackend) use(java, classPath, archive string) {
+	flags := slices.Clone(b.flags)
+	if archive != "" {
+		flags = append(flags, "-XX:SharedArchiveFile="+archive)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.args = serverCommand(java, classPath, b.dir, flags...)
 }
 
 // serverCommand is the command line of a server, but for the configuration file. The

@@ -30,6 +30,8 @@ const (
 	EnvRequire = "ZKTEST_REQUIRE_REAL"
 	// EnvHome is an unpacked release of ZooKeeper.
 	EnvHome = "ZOOKEEPER_HOME"
+	// EnvNext is another release, to which this project's tests upgrade their servers.
+	EnvNext = "ZKTEST_NEXT_HOME"
 )
 
 // The default Docker images: DefaultImage, unless only LocalImage, made by
