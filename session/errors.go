@@ -71,6 +71,9 @@ var (
 	// ErrInvalidOption: an option of [Connect] is out of its range. ErrInvalidOption wraps
 	// ErrInvalidArgument.
 	ErrInvalidOption error = argumentError("invalid option")
+	// ErrTooManyNodes: a tree has more znodes than [DeleteAllOptions] allows. Nothing was
+	// deleted.
+	ErrTooManyNodes = errors.New("too many znodes")
 	// ErrUnreachable: no server could be reached before the context ended.
 	ErrUnreachable = errors.New("no server could be reached")
 	// ErrTimeoutRefused: the servers do not grant the requested session timeout;

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"context"
 	"testing"
 
@@ -71,6 +72,23 @@ func everyOperation(ctx context.Context, t require.TestingT, s *Session) {
 	require.ErrorIs(t, err, ErrNoAuth)
 	_, err = s.SetACL(ctx, "/a", []ACL{{Perms: zk.PermAll, Scheme: "the outcome is unknown", ID: "x"}}, -1)
 	require.Error(t, err)
+	deletesTrees(ctx, t, s)
+}
+
+// deletesTrees deletes a tree of four levels, of which the limit is one too low at first.
+func deletesTrees(ctx context.Context, t require.TestingT, s *Session) {
+	const n = 1 + 5 + 25 + 125
+	for i := range 125 {
+		require.NoError(t, s.EnsurePath(ctx, fmt.Sprintf("/tree/%d/%d/%d", i/25, i/5, i), Persistent, nil))
+	}
+	deleted, err := s.DeleteAll(ctx, "/tree", &DeleteAllOptions{Most: n - 1})
+	require.ErrorIs(t, err, ErrTooManyNodes)
+	require.Zero(t, deleted)
+	deleted, err = s.DeleteAll(ctx, "/tree", &DeleteAllOptions{Most: n})
+	require.NoError(t, err)
+	require.Equal(t, n, deleted)
+	_, err = s.DeleteAll(ctx, "/tree", nil)
+	require.ErrorIs(t, err, ErrNoNode)
 }
 
 // severalReads reads existing, missing and unreadable nodes.

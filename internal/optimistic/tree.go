@@ -34,9 +34,7 @@ func DeleteBelow(ctx context.Context, s *session.Session, path string, but ...st
 	}
 	return deleteAll(ctx, s, below, func(child string, err error) error {
 		if errors.Is(err, session.ErrNotEmpty) {
-			if err = DeleteBelow(ctx, s, child); err == nil {
-				err = s.Delete(ctx, child, -1)
-			}
+			_, err = s.DeleteAll(ctx, child, nil)
 		}
 		switch {
 		case errors.Is(err, session.ErrNotEmpty):

@@ -8,21 +8,12 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// DeleteTree deletes a znode and everything below it.
+// DeleteTree deletes a znode, if it exists, and everything below it.
 func DeleteTree(ctx context.Context, client *session.Client, path string) error {
-	s, err := client.Session(ctx)
-	if err != nil {
-		return err
-	}
-	names, _, err := s.Children(ctx, path)
-	for _, name := range names {
-		err = errors.Join(err, DeleteTree(ctx, client, path+"/"+name))
-	}
-	if err == nil {
-		err = s.Delete(ctx, path, -1)
-	}
-	if errors.Is(err, session.ErrNoNode) {
+	return client.Retry(ctx, func(s *session.Session) error {
+		if _, err := s.DeleteAll(ctx, path, nil); !errors.Is(err, session.ErrNoNode) {
+			return err
+		}
 		return nil // the servers delete empty containers themselves
-	}
-	return err
+	})
 }

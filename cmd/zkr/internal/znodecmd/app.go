@@ -1,4 +1,4 @@
-// Package znodecmd has the commands of "zkr tree" and "zkr watch".
+// Package znodecmd has the commands of "zkr tree", "zkr watch" and "zkr rm".
 package znodecmd
 
 import (
@@ -14,3 +14,6 @@ func TreeCommand(a *cli.App) *cobra.Command { return (&app{a}).tree() }
 
 // WatchCommand makes "zkr watch".
 func WatchCommand(a *cli.App) *cobra.Command { return (&app{a}).watch() }
+
+// RemoveCommand makes "zkr rm".
+func RemoveCommand(a *cli.App) *cobra.Command { return (&app{a}).rm() }

@@ -209,8 +209,14 @@ func newProgress(out *os.File) *progress {
 
 // one counts a znode.
 func (p *progress) one() {
-	p.n++
-	if p.out == nil || p.n%64 != 0 || time.Now().Before(p.next) {
+	if p.n++; p.n%64 == 0 {
+		p.reach(p.n)
+	}
+}
+
+// reach shows that n znodes were handled.
+func (p *progress) reach(n int) {
+	if p.n = n; p.out == nil || time.Now().Before(p.next) {
 		return
 	}
 	p.next, p.some = time.Now().Add(progressEvery), true
