@@ -1,8 +1,8 @@
 package session
 
 import (
-	"fmt"
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
