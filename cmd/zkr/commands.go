@@ -16,6 +16,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/rebalancecmd"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/rwlockcmd"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/servecmd"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/statuscmd"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/supervise"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/taskcmd"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/uicmd"
@@ -59,7 +60,7 @@ func (a *app) root() *cobra.Command {
 	}, barriercmd.Command(&a.App), countercmd.Command(&a.App), democmd.Command(&a.App), democmd.WorkerCommand(&a.App),
 		electcmd.Command(&a.App), exportercmd.Command(&a.App), supervise.SupervisorCommand(&a.App), jobcmd.Command(&a.App), lockcmd.Command(&a.App), a.Manual(),
 		discoverycmd.MembersCommand(&a.App), rebalancecmd.Command(&a.App), znodecmd.RemoveCommand(&a.App), rwlockcmd.Command(&a.App), servecmd.Command(&a.App),
-		discoverycmd.ServiceCommand(&a.App), taskcmd.Command(&a.App), znodecmd.TreeCommand(&a.App), uicmd.Command(&a.App), a.version(),
+		discoverycmd.ServiceCommand(&a.App), statuscmd.Command(&a.App), taskcmd.Command(&a.App), znodecmd.TreeCommand(&a.App), uicmd.Command(&a.App), a.version(),
 		znodecmd.WatchCommand(&a.App))
 	a.versionFlag(root)
 	a.Prepare(root)

@@ -141,9 +141,9 @@ func TestAwaitedLockComesFirst(t *testing.T) {
 		}
 	}
 	d := &drawing{View: v, page: menuPages()[0]}
-	require.Len(t, d.longestWaits(), 1)
-	assert.Equal(t, last, d.longestWaits()[0].Thing.Path)
-	assert.Equal(t, recognize.Mutex, d.longestWaits()[0].Thing.Kind)
+	require.Len(t, d.Waits(), 1)
+	assert.Equal(t, last, d.Waits()[0].Thing.Path)
+	assert.Equal(t, recognize.Mutex, d.Waits()[0].Thing.Kind)
 	assert.True(t, strings.HasSuffix(last, "9999"))
 }
 

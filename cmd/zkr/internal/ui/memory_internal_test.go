@@ -281,16 +281,16 @@ func TestUnreadableContenderHasNoWaitingTime(t *testing.T) {
 	p.nodes[contender("/l", "lock", 1)].Stat.Czxid = 7
 	p.nodes[contender("/l", "lock", 2)] = &recognize.Node{Path: contender("/l", "lock", 2), Denied: true}
 	d := &drawing{View: &View{World: p.look(), Exists: true}}
-	require.Empty(t, d.longestWaits())
+	require.Empty(t, d.Waits())
 	html := string(d.drawThing(d.Things[0]).HTML)
 	require.NoError(t, d.err)
 	require.Contains(t, html, "⚿ not readable")
 	require.NotContains(t, html, "token 0")
 	p.has(contender("/l", "lock", 3), 3, "cy")
 	d.World = p.look()
-	require.Len(t, d.longestWaits(), 1)
-	require.Equal(t, "cy", d.longestWaits()[0].First.ID)
-	require.Equal(t, 2, d.longestWaits()[0].Waiting)
+	require.Len(t, d.Waits(), 1)
+	require.Equal(t, "cy", d.Waits()[0].First.ID)
+	require.Equal(t, 2, d.Waits()[0].Waiting)
 }
 
 // TestNoteOfTheHolderDatesTheHold, even if the grant was not observed.

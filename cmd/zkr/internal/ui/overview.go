@@ -28,37 +28,42 @@ func (d *drawing) drawOverview() []web.Block {
 	return []web.Block{
 		d.renderBlock("problems", "", d.listProblems()),
 		d.renderBlock("tiles", "", d.countTiles()),
-		d.renderBlock("waits", "half", d.longestWaits()),
+		d.renderBlock("waits", "half", firstOf(maxShort, d.Waits())),
 		d.renderBlock("leaders", "half", firstOf(maxShort, d.Kinds(recognize.Election))),
 		d.renderBlock("inprogress", "half", firstOf(maxShort, d.Kinds(recognize.Job, recognize.Rebalancer, recognize.Tasks))),
 		d.renderBlock("feed", "half", firstOf(maxShort, d.Feed)),
 	}
 }
 
-// trouble is a problem with its thing.
-type trouble struct {
+// Trouble is a problem with its thing.
+type Trouble struct {
 	recognize.Problem
 	Thing *recognize.Thing
 }
 
+// Troubles are all problems, the worst first.
+func (v *View) Troubles() (all []Trouble) {
+	for _, level := range []recognize.Level{recognize.Bad, recognize.Warn, recognize.Hint} {
+		for _, t := range v.Things {
+			for _, p := range t.Problems {
+				if p.Level == level {
+					all = append(all, Trouble{p, t})
+				}
+			}
+		}
+	}
+	return all
+}
+
 // troubles are problems, the worst first.
 type troubles struct {
-	Shown []trouble
+	Shown []Trouble
 	Rest  int
 }
 
 func (d *drawing) listProblems() troubles {
 	const most = 12
-	var all []trouble
-	for _, level := range []recognize.Level{recognize.Bad, recognize.Warn, recognize.Hint} {
-		for _, t := range d.Things {
-			for _, p := range t.Problems {
-				if p.Level == level {
-					all = append(all, trouble{p, t})
-				}
-			}
-		}
-	}
+	all := d.Troubles()
 	return troubles{firstOf(most, all), max(0, len(all)-most)}
 }
 
@@ -133,19 +138,19 @@ func summarizeThings(things []*recognize.Thing) string {
 	return fmt.Sprintf("%s being written", groupThousands(written))
 }
 
-// wait is a queue with waiters.
-type wait struct {
+// Wait is a queue with waiters.
+type Wait struct {
 	Thing   *recognize.Thing
 	First   *recognize.Contender // the longest waiter
 	Waiting int
 	Since   time.Time
 }
 
-// longestWaits are the queues with the longest waiters.
-func (d *drawing) longestWaits() []wait {
-	var out []wait
-	for _, t := range d.Kinds(recognize.Mutex, recognize.RWLock, recognize.Semaphore) {
-		w := wait{Thing: t, Waiting: t.Waiting()}
+// Waits are the locks and semaphores that clients wait for, the one with the longest wait
+// first.
+func (v *View) Waits() (out []Wait) {
+	for _, t := range v.Kinds(recognize.Mutex, recognize.RWLock, recognize.Semaphore) {
+		w := Wait{Thing: t, Waiting: t.Waiting()}
 		for _, c := range t.Queue {
 			if !c.Holds && !c.Entered.IsZero() && (w.First == nil || c.Entered.Before(w.Since)) {
 				w.First, w.Since = c, c.Entered
@@ -155,8 +160,8 @@ func (d *drawing) longestWaits() []wait {
 			out = append(out, w)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b wait) int { return a.Since.Compare(b.Since) })
-	return firstOf(maxShort, out)
+	slices.SortStableFunc(out, func(a, b Wait) int { return a.Since.Compare(b.Since) })
+	return out
 }
 
 // drawSessions draws the sessions.

@@ -1,0 +1,156 @@
+package statuscmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+const statusHelp = `Shows what needs attention at and below ROOT: problems, the worst first; locks that
+clients wait for, the longest wait first; leaders; jobs, rebalancers and task queues;
+and how many of each kind there are. It is the overview of "zkr ui" for a terminal, and
+recognizes the same layouts: those of zkr, Curator and Kazoo.
+
+The exit code is 1 if there are problems of the levels bad or warn; a hint is no reason.
+Some problems are only found by observation: "zkr ui", or --watch, finds more than a
+single look.
+
+With --watch the state is shown again whenever it changes, on a terminal every two
+seconds, until INT (Ctrl-C) or TERM ends the command with the exit code 0.
+`
+
+// period is how often --watch looks.
+const period = 2 * time.Second
+
+// status is "zkr status".
+func (a *app) status() *cobra.Command {
+	var watch bool
+	cmd := &cobra.Command{
+		Annotations: cli.Does(cli.Connects, cli.Reads),
+		Use:         "status [ROOT]",
+		Short:       "Show problems, long waits, leaders, and the state of jobs and queues",
+		Long:        statusHelp,
+		Example: "  zkr status\n" +
+			"  zkr status /app --watch\n" +
+			"  zkr status -o json | jq -r '.problems[] | [.level, .path, .text] | @tsv'",
+		Args: cli.OptionalPath,
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
+			root := "/"
+			if len(args) > 0 {
+				root = args[0]
+			}
+			if watch {
+				return a.Follow(cmd.Context(), func(ctx context.Context, client *session.Client) error {
+					return a.observe(ctx, client, root, a.repeat)
+				})
+			}
+			return a.LongCall(cmd.Context(), func(ctx context.Context, client *session.Client) error {
+				return a.observe(ctx, client, root, a.once)
+			})
+		}),
+	}
+	cmd.Flags().BoolVar(&watch, "watch", false, "show the state again whenever it changes")
+	return cmd
+}
+
+// observe calls show with a model that has read the tree, until either ends.
+func (a *app) observe(ctx context.Context, client *session.Client, root string, show func(context.Context, *ui.Model) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	m, over := ui.NewModel(client, root), make(chan error, 1)
+	// Waited for below; ends with ctx, or when the tree cannot be read.
+	go func() {
+		err := m.Run(ctx)
+		cancel(err)
+		over <- err
+	}()
+	err := show(ctx, m)
+	ended := context.Cause(ctx) // by Run, or by the caller
+	cancel(nil)
+	_ = <-over // it is the cause, or follows from cancel
+	if err != nil && ended != nil {
+		return ended
+	}
+	return err
+}
+
+// loaded waits until the model has read the tree.
+func loaded(ctx context.Context, m *ui.Model) (*ui.View, error) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if v := m.View(); v.Health.Loaded {
+			return v, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+}
+
+func (a *app) once(ctx context.Context, m *ui.Model) error {
+	v, err := loaded(ctx, m)
+	if err != nil {
+		return err
+	}
+	if !v.Exists {
+		a.Note("there is no znode %s", v.Root)
+	}
+	s := summarize(v)
+	if err := a.show(s); err != nil {
+		return err
+	}
+	if n := s.serious(); n > 0 {
+		return &exit.Failure{Code: exit.CodeFailed, Err: errors.New(cli.Count(n, "problem"))}
+	}
+	return nil
+}
+
+func (a *app) show(s *summary) error {
+	if a.JSON() {
+		return a.PrintJSON(s)
+	}
+	return a.Print(s.text())
+}
+
+// repeat shows the state until ctx ends. On a pipe it shows changes alone.
+func (a *app) repeat(ctx context.Context, m *ui.Model) error {
+	v, err := loaded(ctx, m)
+	tick := time.NewTicker(period)
+	defer tick.Stop()
+	terminal := !a.JSON() && cli.IsTerminal(a.Stdout)
+	var last []byte
+	for err == nil {
+		s := summarize(v)
+		state := *s
+		state.At = time.Time{}
+		now, failed := cli.Encode(state)
+		switch changed := !bytes.Equal(now, last); {
+		case failed != nil:
+			return failed
+		case terminal:
+			err = a.Print(append([]byte("\x1b[H\x1b[2J"), s.text()...))
+		case changed && !a.JSON():
+			err = a.Print(append([]byte(cli.Timestamp(s.At)+"\n"), s.text()...))
+		case changed:
+			err = a.PrintJSON(s)
+		}
+		last = now
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+			v = m.View()
+		}
+	}
+	return err
+}
