@@ -64,17 +64,16 @@ func (a *app) status() *cobra.Command {
 func (a *app) observe(ctx context.Context, client *session.Client, root string, show func(context.Context, *ui.Model) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	m, over := ui.NewModel(client, root), make(chan error, 1)
+	m, over := ui.NewModel(client, root), make(chan struct{})
 	// Waited for below; ends with ctx, or when the tree cannot be read.
 	go func() {
-		err := m.Run(ctx)
-		cancel(err)
-		over <- err
+		defer close(over)
+		cancel(m.Run(ctx))
 	}()
 	err := show(ctx, m)
 	ended := context.Cause(ctx) // by Run, or by the caller
 	cancel(nil)
-	_ = <-over // it is the cause, or follows from cancel
+	<-over
 	if err != nil && ended != nil {
 		return ended
 	}
