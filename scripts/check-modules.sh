@@ -54,7 +54,7 @@ count=$(wc -l <<<"$modules")
 echo "session and lock: $sums lines of go.sum, $count modules"
 [ "$sums" -le $most ] || { cat "$work/locker/go.sum"; fail "go.sum has $sums lines, at most $most are allowed"; }
 [ "$count" -le $most ] || { echo "$modules"; fail "$count modules, at most $most are allowed"; }
-if grep -E 'docker|moby|containerd|runc|chromedp|logrus|zap|cobra|grpc|opentelemetry|prometheus' <<<"$modules"; then
+if grep -E 'docker|moby|containerd|runc|chromedp|logrus|zap|cobra|grpc|opentelemetry|prometheus|krb5' <<<"$modules"; then
 	fail "a program with a lock must not depend on these"
 fi
 if (cd "$work/locker" && go list -deps -f '{{if not .Standard}}{{.ImportPath}}{{end}}' .) |
@@ -96,6 +96,14 @@ import (
 func main() {}
 EOF
 
+program authenticated <<'EOF'
+package main
+
+import _ "github.com/zkrecipes/zkrecipes/session/kerberos"
+
+func main() {}
+EOF
+
 # As "go install" does it in a folder without a module.
 cd "$work"
 go install "$root/cmd/zkr@$version" || fail "zkr cannot be installed"
@@ -107,7 +115,7 @@ go install "$root/zktest/zktest-docker@$version" || fail "zktest-docker cannot b
 cd "$work/release/repository"
 for module in $(scripts/modules.sh released); do
 	case $module in
-	cmd/zkr | zktest/zktest-docker | discovery/grpcresolver | observe/otel | observe/prom) ;;
+	cmd/zkr | zktest/zktest-docker | discovery/grpcresolver | observe/otel | observe/prom | session/kerberos) ;;
 	*) fail "$module: add a use of it to scripts/check-modules.sh" ;;
 	esac
 	grep -q "$root $version" "$module/go.mod" || fail "$module does not require $root $version"

@@ -59,10 +59,11 @@ type Options struct {
 	// [Digest].
 	Credentials []Credential
 	// SASL begins the authentication of a connection by SASL, with the name of the server as
-	// it stands in the list, without its port; for example [SASLDigestMD5]. Nothing else is
-	// sent before. ctx is over when the connection must be, a third of the session timeout
-	// after it was opened. After an error, which a failed Connect returns, the next server
-	// is tried; after a server's refusal the session is lost with ErrAuthFailed.
+	// it stands in the list, without its port; for example [SASLDigestMD5], or the method
+	// SASL of a Login of the module session/kerberos. Nothing else is sent before. ctx is over
+	// when the connection must be, a third of the session timeout after it was opened. After
+	// an error, which a failed Connect returns, the next server is tried; after a server's
+	// refusal the session is lost with ErrAuthFailed.
 	SASL func(ctx context.Context, server string) (SASLMechanism, error)
 	// ACL of created znodes; default: every client may do everything. With
 	// Credentials, CreatorACL() restricts it to their owner.

@@ -99,6 +99,8 @@ func layers() []layer {
 		{queueSuite, []string{worlds, "session", "zktest/..."}},
 		{"session", []string{names, waits, posts, events, logins}},
 		{"session/internal", []string{"session/internal/..."}},
+		// Its tests and examples hold a lock.
+		{"session/kerberos", []string{"session", "lock"}},
 		{"zktest", nil},
 		{"zktest/internal", []string{"zktest/internal/...", logins}},
 		{"zktest/apache", []string{"zktest", "zktest/internal/containers"}},
