@@ -6,9 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/jcmturner/gokrb5/v8/credentials"
-	"github.com/jcmturner/gokrb5/v8/messages"
 )
 
 // cacheFile is the path of a credential cache: name, or $KRB5CCNAME, or the file that kinit
@@ -32,30 +29,13 @@ func cacheFile(name string) (string, error) {
 
 // readCache reads the ticket-granting ticket of a credential cache.
 func readCache(file string) (*ticket, error) {
-	var cache *credentials.CCache
-	var out *ticket
-	err := guard("credential cache "+file, func() (err error) {
-		if cache, err = credentials.LoadCCache(file); err != nil {
-			return err
-		}
-		client := principal{cache.GetClientPrincipalName(), cache.GetClientRealm()}
-		entry, ok := cache.GetEntry(ticketGranting(client.realm))
-		if !ok {
-			return fmt.Errorf("%s has no ticket-granting ticket of %s", file, client)
-		}
-		var message messages.Ticket
-		if err := message.Unmarshal(entry.Ticket); err != nil {
-			return fmt.Errorf("%s: ticket: %w", file, err)
-		}
-		begin := entry.StartTime
-		if begin.Unix() == 0 {
-			begin = entry.AuthTime
-		}
-		out = &ticket{message: message, key: entry.Key, client: client, begin: begin, end: entry.EndTime}
-		return nil
-	})
+	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("%w: credential cache: %w: run kinit", ErrCredentials, err)
+	}
+	out, err := parseCache(data)
+	if err != nil {
+		return nil, fmt.Errorf("%w: credential cache %s: %w: run kinit", ErrCredentials, file, err)
 	}
 	if late := time.Since(out.end); late > 0 {
 		return nil, fmt.Errorf("%w: the ticket of %s in %s expired %v ago: run kinit, or let k5start renew the ticket",

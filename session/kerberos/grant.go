@@ -98,17 +98,13 @@ func openGrant(bytes []byte, tgt *ticket, request *messages.TGSReq, cfg *config.
 		return nil, fmt.Errorf("%w: %w", ErrCredentials, err)
 	}
 	part := reply.DecryptedEncPart
-	since := part.StartTime
-	if since.IsZero() {
-		since = part.AuthTime
-	}
-	if err := checkReply(part, request.ReqBody.Nonce, since, cfg.LibDefaults.Clockskew); err != nil {
+	if err := checkReply(part, request.ReqBody.Nonce, beginOf(part), cfg.LibDefaults.Clockskew); err != nil {
 		return nil, err
 	}
 	// The encrypted part tells the truth; the ticket beside it is the server's to read.
-	if !part.SName.Equal(reply.Ticket.SName) {
-		return nil, fmt.Errorf("%w: the reply of the KDC is for %s, and its ticket for %s",
-			ErrCredentials, part.SName.PrincipalNameString(), reply.Ticket.SName.PrincipalNameString())
+	secret, open := principal{part.SName, part.SRealm}, principal{reply.Ticket.SName, reply.Ticket.Realm}
+	if !secret.equal(open) || open.realm != request.ReqBody.Realm {
+		return nil, fmt.Errorf("%w: the reply of the KDC of realm %s is for %s, and its ticket for %s", ErrCredentials, request.ReqBody.Realm, secret, open)
 	}
 	return newTicket(tgt.client, reply.Ticket, part), nil
 }

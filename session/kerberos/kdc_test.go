@@ -8,8 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -152,7 +152,9 @@ func (k *kdc) stop() {
 }
 
 // freeze stops the KDC without notice: connections are accepted, and not answered.
-func (k *kdc) freeze() { require.NoError(k, k.cmd.Process.Signal(syscall.SIGSTOP)) }
+func (k *kdc) freeze() {
+	require.NoError(k, exec.Command("kill", "-STOP", strconv.Itoa(k.cmd.Process.Pid)).Run())
+}
 
 // keytab makes a principal if it is new, or changes its key, and returns a keytab with it.
 func (k *kdc) keytab(name string) string {

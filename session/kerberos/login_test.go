@@ -163,7 +163,7 @@ func TestMisuseAndMissingFilesAreErrorsAtOnce(t *testing.T) {
 		{func() error { _, err := Keytab("alice", junk, &Options{ConfigFile: missing}); return err }, ErrConfig, "set Options.ConfigFile or KRB5_CONFIG"},
 		{func() error { _, err := Keytab("alice", junk, &Options{ServerPrincipal: "zookeeper"}); return err }, ErrInvalidArgument, "ServerPrincipal"},
 		{func() error { _, err := CredentialCache(missing, o); return err }, ErrCredentials, "run kinit"},
-		{func() error { _, err := CredentialCache(junk, o); return err }, ErrCredentials, "malformed"},
+		{func() error { _, err := CredentialCache(junk, o); return err }, ErrCredentials, "it is damaged"},
 		{func() error { _, err := CredentialCache("KEYRING:persistent:0", o); return err }, ErrInvalidArgument, "KEYRING"},
 		{func() error { return (*Login)(nil).Verify(t.Context()) }, ErrInvalidArgument, "make it with kerberos.Keytab"},
 		{func() error { _, err := new(Login).SASL(t.Context(), "zk"); return err }, ErrInvalidArgument, "make it with kerberos.Keytab"},

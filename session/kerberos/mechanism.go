@@ -102,6 +102,11 @@ func (m *mechanism) checkServer(token []byte) error {
 	if err != nil {
 		return fmt.Errorf("the server does not have the key of its principal: %w", err)
 	}
+	return m.checkProof(plain)
+}
+
+// checkProof checks the decrypted answer of the server.
+func (m *mechanism) checkProof(plain []byte) error {
 	var part messages.EncAPRepPart
 	if err := part.Unmarshal(plain); err != nil {
 		return err

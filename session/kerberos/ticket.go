@@ -42,12 +42,16 @@ type ticket struct {
 	begin, end time.Time
 }
 
-func newTicket(client principal, message messages.Ticket, part messages.EncKDCRepPart) *ticket {
-	begin := part.StartTime
-	if begin.IsZero() {
-		begin = part.AuthTime
+// beginOf is when a ticket begins to be valid.
+func beginOf(part messages.EncKDCRepPart) time.Time {
+	if part.StartTime.IsZero() {
+		return part.AuthTime
 	}
-	return &ticket{message: message, key: part.Key, client: client, begin: begin, end: part.EndTime}
+	return part.StartTime
+}
+
+func newTicket(client principal, message messages.Ticket, part messages.EncKDCRepPart) *ticket {
+	return &ticket{message: message, key: part.Key, client: client, begin: beginOf(part), end: part.EndTime}
 }
 
 // isValid reports whether a server accepts the ticket for some seconds more.
