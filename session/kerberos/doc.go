@@ -75,7 +75,8 @@
 // Of krb5.conf, the sections libdefaults, realms and domain_realm count, with include and
 // includedir; realms without KDCs are looked up in the DNS. Requests go by TCP, and by UDP if
 // a KDC has no TCP. Encryption types are those of AES; the ones with SHA-2 must be named in
-// default_tkt_enctypes and default_tgs_enctypes. There are no passwords, no PKINIT, and no
+// default_tkt_enctypes and default_tgs_enctypes. A server may be in a realm that the client's
+// realm trusts directly. There are no passwords, no PKINIT, and no
 // credential caches other than files (KEYRING, KCM).
 //
 // # Concurrency

@@ -27,6 +27,7 @@ type kdc struct {
 	testing.TB
 	dir, address string
 	env          []string
+	realms       []string // other than testRealm
 	cmd          *exec.Cmd
 }
 
@@ -113,6 +114,28 @@ func (k *kdc) admin(query string, args ...any) {
 	k.run("kadmin.local", "-r", testRealm, "-q", fmt.Sprintf(query, args...))
 }
 
+// addRealm makes a realm of which testRealm's clients get tickets, and restarts the KDC.
+func (k *kdc) addRealm(name string) {
+	k.Helper()
+	for _, file := range []string{"krb5.conf", "kdc.conf"} {
+		text, err := os.ReadFile(k.file(file))
+		require.NoError(k, err)
+		k.write(file, replaceOnce(k, string(text), "[realms]", fmt.Sprintf(`[realms]
+  %[1]s = {
+    kdc = %[2]s
+    database_name = %[3]s/%[1]s
+    key_stash_file = %[3]s/%[1]s.stash
+  }`, name, k.address, k.dir)))
+	}
+	k.run("kdb5_util", "create", "-s", "-r", name, "-P", "master")
+	for _, realm := range []string{testRealm, name} {
+		k.run("kadmin.local", "-r", realm, "-q", fmt.Sprintf("addprinc -pw trust krbtgt/%s@%s", name, testRealm))
+	}
+	k.realms = append(k.realms, name)
+	k.stop()
+	k.start()
+}
+
 // start runs the KDC, with further variables of the environment, until it listens.
 func (k *kdc) start(env ...string) {
 	k.Helper()
@@ -128,7 +151,11 @@ func (k *kdc) start(env ...string) {
 
 func (k *kdc) launch(env ...string) {
 	k.Helper()
-	k.cmd = k.command("krb5kdc", "-n", "-P", k.file("pid"))
+	args := []string{"-n", "-P", k.file("pid")}
+	for _, realm := range append(k.realms, testRealm) {
+		args = append(args, "-r", realm)
+	}
+	k.cmd = k.command("krb5kdc", args...)
 	k.cmd.Env = append(k.cmd.Env, env...)
 	require.NoError(k, k.cmd.Start())
 }

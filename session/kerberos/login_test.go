@@ -141,6 +141,26 @@ func TestTicketThatTheKDCForgotIsReplaced(t *testing.T) {
 	require.Equal(t, 2, k.issued("AS_REQ", "alice"))
 }
 
+// The KDC of the client's realm gives a ticket for the KDC of the server's realm.
+func TestServerInAnotherRealmIsReached(t *testing.T) {
+	const other = "OTHER.TEST"
+	k := newKDC(t, time.Hour)
+	l := k.login("alice")
+	k.addRealm(other)
+	k.run("kadmin.local", "-r", other, "-q", "addprinc -randkey zookeeper/"+canonicalName)
+	l.options.ServerPrincipal = "zookeeper/_HOST@" + other
+	_, err := l.SASL(limited(t), listedName)
+	require.NoError(t, err)
+	got := l.services["zookeeper/"+canonicalName+"@"+other]
+	require.Equal(t, other, got.message.Realm)
+	require.Equal(t, "alice@"+testRealm, got.client.String())
+
+	l.options.ServerPrincipal = "zookeeper/_HOST@NOWHERE.TEST"
+	_, err = l.SASL(limited(t), listedName)
+	require.ErrorIs(t, err, ErrServerUnknown)
+	require.ErrorContains(t, err, "krbtgt/NOWHERE.TEST@"+testRealm)
+}
+
 func TestMisuseAndMissingFilesAreErrorsAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	conf, junk := filepath.Join(dir, "krb5.conf"), filepath.Join(dir, "junk")
