@@ -84,7 +84,7 @@ func TestSilentKDCCostsTheContextsTime(t *testing.T) {
 		began := time.Now()
 		_, err := l.SASL(ctx, listedName)
 		require.ErrorIs(t, err, ErrKDCUnreachable)
-		require.Less(t, time.Since(began), 2*time.Second)
+		require.Less(t, time.Since(began), attemptTimeout)
 		cancel()
 	}
 	k.stop()
@@ -111,7 +111,7 @@ func TestSecondKDCIsUsedWhileTheFirstIsSilent(t *testing.T) {
 	defer cancel()
 	began := time.Now()
 	require.NoError(t, l.Verify(ctx))
-	require.Less(t, time.Since(began), 4*time.Second)
+	require.Less(t, time.Since(began), attemptTimeout)
 }
 
 func TestKDCWithoutTCPIsUsed(t *testing.T) {
