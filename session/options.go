@@ -60,7 +60,7 @@ type Options struct {
 	Credentials []Credential
 	// SASL begins the authentication of a connection by SASL, with the name of the server as
 	// it stands in the list, without its port; for example [SASLDigestMD5], or the method
-	// SASL of a Login of the module session/kerberos. Nothing else is sent before. ctx is over
+	// SASL of a Login of the module session/kerberos. Nothing is sent before it returns. ctx is over
 	// when the connection must be, a third of the session timeout after it was opened. After
 	// an error, which a failed Connect returns, the next server is tried; after a server's
 	// refusal the session is lost with ErrAuthFailed.

@@ -33,6 +33,9 @@ type conn struct {
 	inbox []byte
 	// handshakeEnd is when the handshake must be over; written before its request is sent.
 	handshakeEnd time.Time
+	// mechanism authenticates the connection, if SASL is used; written before the request of
+	// the handshake is sent.
+	mechanism Mechanism
 	// authenticating: the deadline of the handshake is that of SASL, too. Only the reading
 	// goroutine touches it.
 	authenticating bool
@@ -84,6 +87,10 @@ func (c *conn) Write(p []byte) (int, error) {
 	// half an answer, costs a third of the session timeout and no more.
 	c.handshakeEnd = time.Now().Add(limit)
 	if err := c.raw.SetDeadline(c.handshakeEnd); err != nil {
+		return 0, err
+	}
+	if err := c.beginSASL(); err != nil {
+		c.kill(err)
 		return 0, err
 	}
 	frame := append(binary.BigEndian.AppendUint32(nil, uint32(len(hello))), hello...)

@@ -13,25 +13,34 @@ type Mechanism interface {
 	Step(token []byte) ([]byte, error)
 }
 
-// authenticate runs the link's SASL on a connection that has got its session, before
-// anything else is sent. It has what is left of the time of the handshake. An error that is
-// not the server's verdict ends the connection, and not the link: it may be the network's.
-func (c *conn) authenticate() error {
+// beginSASL gets the mechanism, before the handshake: a server must not make a session, or
+// keep one, for a client that has nothing to authenticate with. An error ends the connection,
+// and not the link: it may be the network's.
+func (c *conn) beginSASL() (err error) {
 	if c.link.cfg.SASL == nil {
 		return nil
 	}
 	ctx, cancel := context.WithDeadline(c.link.ctx, c.handshakeEnd)
 	defer cancel()
-	mechanism, err := c.link.cfg.SASL(ctx)
-	if err != nil {
+	if c.mechanism, err = c.link.cfg.SASL(ctx); err != nil {
 		return fmt.Errorf("wire: SASL: %w", err)
+	}
+	return nil
+}
+
+// authenticate runs the link's SASL on a connection that has got its session, before
+// anything else is sent. It has what is left of the time of the handshake. An error that is
+// not the server's verdict ends the connection, and not the link, too.
+func (c *conn) authenticate() error {
+	if c.mechanism == nil {
+		return nil
 	}
 	c.authenticating = true
 	defer func() { c.authenticating = false }()
-	for token := mechanism.Start(); token != nil; {
+	for token := c.mechanism.Start(); token != nil; {
 		answer, err := c.exchangeToken(token)
 		if err == nil {
-			token, err = mechanism.Step(answer)
+			token, err = c.mechanism.Step(answer)
 		}
 		if err != nil {
 			return fmt.Errorf("wire: SASL: %w", err)

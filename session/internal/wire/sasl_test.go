@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"io"
 	"net"
 	"testing"
 	"time"
@@ -32,15 +33,32 @@ func (s *script) shake(sid int64, serve func(server net.Conn)) error {
 	// Waited for below; ends with the connection.
 	go func() {
 		defer close(served)
-		_, _ = readFrame(server)
+		if _, err := readFrame(server); err != nil {
+			return
+		}
 		_, _ = server.Write(framed(encodeConnectReply(int32(theTimeout/time.Millisecond), sid)))
 		serve(server)
 	}()
 	_, err := client.Write(framed(connectRequest(0, asked)))
-	require.NoError(s, err)
-	_, err = readFrame(client)
+	if err == nil {
+		_, err = readFrame(client)
+	}
 	<-served
 	return err
+}
+
+// A server hears nothing of a client that has nothing to authenticate with: it would make a
+// session, or refuse to close one.
+func TestMechanismIsBegunBeforeTheHandshake(t *testing.T) {
+	scripted(t, nil, func(s *script) {
+		s.link.cfg.SASL = func(context.Context) (Mechanism, error) { return nil, errors.New("no ticket") }
+		client, server := s.dial()
+		_, err := client.Write(framed(connectRequest(0, 0)))
+		require.ErrorContains(s, err, "no ticket")
+		_, err = readFrame(server)
+		require.ErrorIs(s, err, io.EOF)
+		assert.Empty(s, s.ended)
+	})
 }
 
 func TestConnectionIsAttachedAfterItsAuthentication(t *testing.T) {
