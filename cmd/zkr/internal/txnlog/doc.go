@@ -1,0 +1,2 @@
+// Package txnlog reads ZooKeeper transaction logs and snapshots.
+package txnlog
