@@ -89,6 +89,9 @@ func OpenSnapshot(path string) (*Snapshot, error) {
 // tells the compression.
 func NewSnapshot(src io.Reader, name string) (*Snapshot, error) {
 	s := &Snapshot{name: name, buf: make([]byte, windowSize), sum: adler32.New()}
+	if f, ok := parseName(name); ok {
+		s.last = f.Zxid
+	}
 	var err error
 	if s.src, err = openStream(src, name); err != nil {
 		return nil, s.fail(err)
@@ -115,10 +118,10 @@ func (s *Snapshot) DBID() int64 { return s.dbid }
 // Both are known after Next has returned io.EOF.
 func (s *Snapshot) Digest() (Digest, Zxid) { return s.digest, s.digestZ }
 
-// End returns the newest zxid recorded in the snapshot: a state made of the
+// End returns the newest zxid in the snapshot and its name: a state made of the
 // snapshot is exact only after all transactions up to End, or later, have been
-// applied. End is a bound for servers since 3.6, and known after Next has returned
-// io.EOF; for older servers it is the newest zxid among the znodes.
+// applied. End is known after Next has returned io.EOF. Servers before 3.6 record
+// only the zxids of znodes, so that deletions after End may be in the snapshot.
 func (s *Snapshot) End() Zxid { return s.last }
 
 // Next reads the next znode into n, parents before children. The data of n is valid

@@ -1,0 +1,89 @@
+package txnlog
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Kind is the kind of a Finding.
+type Kind int
+
+// The kinds of findings.
+const (
+	// Damaged: a file cannot be read from a place on; Err has the reason. Reading
+	// goes on behind the damage if possible, and with the next file otherwise.
+	Damaged Kind = iota
+	// HalfWritten: a log that has a successor ends with a part of a record, as after
+	// a crash of the server. The client got no reply.
+	HalfWritten
+	// Vanished: a file was removed, usually by the server's purge, between the
+	// listing and the opening.
+	Vanished
+	// Misnamed: the first transaction of a log is not the one in the log's name.
+	Misnamed
+	// Gap: zxids are missing between two transactions. Snapshot names a snapshot
+	// that covers the gap, as after a server joined by a snapshot of the leader.
+	Gap
+	// Conflict: one zxid has two different contents.
+	Conflict
+	// Disorder: a log goes back to a zxid that was not logged before, or so long
+	// before that the content can no longer be compared.
+	Disorder
+	// Missing: transactions in the logs of the servers in Has are not in the log of
+	// Server, although that log goes further.
+	Missing
+)
+
+func (k Kind) String() string {
+	names := [...]string{"damaged", "half-written", "vanished", "misnamed", "gap", "conflict", "disorder", "missing"}
+	if k < 0 || int(k) >= len(names) {
+		return fmt.Sprintf("kind %d", int(k))
+	}
+	return names[k]
+}
+
+// Finding is something in the files that a reader of a history should know.
+type Finding struct {
+	Kind Kind
+	// Server is the name of the folder, or empty for a gap in all folders.
+	Server string
+	// From and To are the first and last zxid concerned, or 0 if none is known.
+	From, To Zxid
+	// At has the places that prove the finding: of the damage, of the records
+	// around a gap, or of two records that disagree.
+	At []Position
+	// Has names the servers that have the transactions of a Missing.
+	Has []string
+	// Snapshot is the path of a snapshot of Server that explains a Gap or Missing.
+	Snapshot string
+	// Err is the reason of Damaged and Vanished.
+	Err error
+}
+
+func (f Finding) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s", f.Kind)
+	if f.Server != "" {
+		fmt.Fprintf(&b, " on %s", f.Server)
+	}
+	switch {
+	case f.From == 0:
+	case f.From == f.To:
+		fmt.Fprintf(&b, ": zxid %s", f.From)
+	default:
+		fmt.Fprintf(&b, ": zxids %s to %s", f.From, f.To)
+	}
+	if len(f.Has) > 0 {
+		fmt.Fprintf(&b, ", on %s", strings.Join(f.Has, ", "))
+	}
+	for _, p := range f.At {
+		fmt.Fprintf(&b, "; %s", p)
+	}
+	if f.Snapshot != "" {
+		fmt.Fprintf(&b, "; covered by %s", f.Snapshot)
+	}
+	if f.Err != nil {
+		fmt.Fprintf(&b, ": %v", f.Err)
+	}
+	return b.String()
+}

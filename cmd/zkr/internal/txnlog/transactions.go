@@ -1,0 +1,246 @@
+package txnlog
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// ReadOptions are the optional arguments of reading a folder. nil means all
+// defaults.
+type ReadOptions struct {
+	// From is the first zxid of interest; default: the first in the files.
+	From Zxid
+	// Since is the first moment of interest, by the leaders' clocks; default: none.
+	// Transactions are returned from the first one at or after Since on. Files that
+	// end before From and Since are not read.
+	Since time.Time
+	// Report receives the findings in the order of reading; default: they are
+	// dropped. Report is called by Next.
+	Report func(Finding)
+}
+
+// Transactions reads the transactions of one server in the order of their zxids,
+// across files, each once. Transactions is not safe for concurrent use, except for
+// Progress.
+type Transactions struct {
+	folder *Folder
+	o      ReadOptions
+	gaps   bool // report gaps
+
+	logs    []File // not yet opened
+	reached *File  // the file opened last
+	file    *os.File
+	size    int64 // of file, when opened
+	r       *Reader
+	fresh   bool // no transaction of file has been read
+
+	txn        Txn
+	seen       *recent
+	duplicates int64
+	begun      bool // a transaction at or after Since was read
+	done       atomic.Int64
+	total      atomic.Int64
+}
+
+// Transactions returns a reader of the folder's transactions, which keeps at most
+// one file open. The caller closes the reader.
+func (f *Folder) Transactions(o *ReadOptions) *Transactions {
+	t := &Transactions{folder: f, gaps: true, seen: newRecent()}
+	if o != nil {
+		t.o = *o
+	}
+	if t.o.Report == nil {
+		t.o.Report = func(Finding) {}
+	}
+	t.begun = t.o.Since.IsZero()
+	t.logs = append(t.logs, f.Logs[f.startOf(t.o.From, t.o.Since):]...)
+	t.countTotal()
+	return t
+}
+
+// Close closes the open file.
+func (t *Transactions) Close() error {
+	t.logs = nil
+	t.leaveFile()
+	return nil
+}
+
+// Duplicates returns how many transactions were found a second time, with the same
+// content, and left out.
+func (t *Transactions) Duplicates() int64 { return t.duplicates }
+
+// Progress returns how many bytes of how many have been read. The total includes
+// the preallocated rests of files, and grows with the files of a running server.
+// Progress may be called concurrently with Next.
+func (t *Transactions) Progress() (done, total int64) {
+	done = t.done.Load()
+	return done, max(done, t.total.Load())
+}
+
+// Next returns the next transaction, which is valid until the following call.
+//
+// The error is io.EOF at the end so far; calling Next again later returns
+// transactions logged since, also in new files. All damage is reported as findings.
+// Any other error is an error of the file system.
+func (t *Transactions) Next() (*Txn, error) {
+	for {
+		if t.r == nil {
+			if err := t.openNext(); err != nil {
+				return nil, err
+			}
+		}
+		err := t.r.Next(&t.txn)
+		var damage *DamageError
+		switch {
+		case err == nil:
+			t.done.Add(t.txn.Size)
+			if t.accept() {
+				return &t.txn, nil
+			}
+		case errors.Is(err, io.EOF):
+			if err := t.atEnd(); err != nil {
+				return nil, err
+			}
+		case errors.As(err, &damage):
+			t.atDamage(damage)
+		default:
+			return nil, err
+		}
+	}
+}
+
+// openNext opens the next file, or returns io.EOF.
+func (t *Transactions) openNext() error {
+	if len(t.logs) == 0 {
+		if err := t.refresh(); err != nil {
+			return err
+		}
+	}
+	for len(t.logs) > 0 {
+		next := t.logs[0]
+		f, err := os.Open(next.Path)
+		if errors.Is(err, fs.ErrNotExist) {
+			t.logs, t.reached = t.logs[1:], &next
+			t.done.Add(next.Size)
+			t.o.Report(Finding{Kind: Vanished, Server: t.folder.Name, At: []Position{{next.Path, 0}}, Err: err})
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("txnlog: open: %w", err)
+		}
+		t.logs, t.reached = t.logs[1:], &next
+		t.file, t.size, t.r, t.fresh = f, next.Size, NewReader(f, next.Path), true
+		return nil
+	}
+	return io.EOF
+}
+
+// refresh looks for files that are newer than all files opened so far.
+func (t *Transactions) refresh() error {
+	if err := t.folder.Refresh(); err != nil {
+		return err
+	}
+	for _, log := range t.folder.Logs {
+		if t.reached == nil || compareZxids(log.Zxid, t.reached.Zxid) > 0 {
+			t.logs = append(t.logs, log)
+		}
+	}
+	t.countTotal()
+	return nil
+}
+
+// countTotal adds the files that are to be read to the bytes done.
+func (t *Transactions) countTotal() {
+	total := t.done.Load()
+	if t.file != nil {
+		total += max(0, t.size-t.r.Offset())
+	}
+	for _, log := range t.logs {
+		total += log.Size
+	}
+	t.total.Store(total)
+}
+
+// atEnd leaves a file at its end, if there is a newer one; otherwise the error is
+// io.EOF.
+func (t *Transactions) atEnd() error {
+	if len(t.logs) == 0 {
+		if err := t.refresh(); err != nil {
+			return err
+		}
+		// The server writes into a file until it begins the next one: what came to
+		// the present file before that must be read first, by one more Next.
+		if len(t.logs) > 0 {
+			return nil
+		}
+		return io.EOF
+	}
+	if n := t.r.Incomplete(); n > 0 {
+		t.o.Report(Finding{Kind: HalfWritten, Server: t.folder.Name, At: []Position{{t.file.Name(), t.r.Offset()}}})
+	}
+	t.leaveFile()
+	return nil
+}
+
+// atDamage reports damage, and goes on behind it, with the same file from its start
+// (a rewritten log), or with the next file.
+func (t *Transactions) atDamage(damage *DamageError) {
+	t.o.Report(Finding{Kind: Damaged, Server: t.folder.Name, At: []Position{damage.At}, Err: damage})
+	if errors.Is(damage, ErrRewritten) {
+		t.r, t.fresh = NewReader(t.file, t.file.Name()), true
+		return
+	}
+	if !t.r.Skip(damage) {
+		t.leaveFile()
+	}
+}
+
+// leaveFile closes the file and counts its rest as done.
+func (t *Transactions) leaveFile() {
+	if t.file == nil {
+		return
+	}
+	t.done.Add(max(0, t.size-t.r.Offset()))
+	_ = t.file.Close() // was only read
+	t.file, t.r = nil, nil
+}
+
+// accept reports whether the transaction just read is to be returned, and compares
+// it with those before.
+func (t *Transactions) accept() bool {
+	txn := &t.txn
+	if t.fresh {
+		t.fresh = false
+		if f, ok := parseName(txn.At.File); ok && f.Zxid != txn.Zxid {
+			t.o.Report(Finding{Kind: Misnamed, Server: t.folder.Name, From: txn.Zxid, To: txn.Zxid, At: []Position{txn.At}})
+		}
+	}
+	last := t.seen.last()
+	if last != nil && txn.Zxid <= last.zxid {
+		switch before := t.seen.find(txn.Zxid); {
+		case before == nil:
+			t.o.Report(Finding{Kind: Disorder, Server: t.folder.Name, From: txn.Zxid, To: txn.Zxid, At: []Position{last.position(), txn.At}})
+		case before.hash != t.seen.hashOf(txn):
+			t.o.Report(Finding{Kind: Conflict, Server: t.folder.Name, From: txn.Zxid, To: txn.Zxid, At: []Position{before.position(), txn.At}})
+		default:
+			t.duplicates++
+		}
+		return false
+	}
+	if last != nil && t.gaps && !txn.Zxid.follows(last.zxid) {
+		from, to := txn.Zxid.gapAfter(last.zxid)
+		gap := Finding{Kind: Gap, Server: t.folder.Name, From: from, To: to, At: []Position{last.position(), txn.At}}
+		if s, ok := t.folder.snapshotWithin(from, to); ok {
+			gap.Snapshot = s.Path
+		}
+		t.o.Report(gap)
+	}
+	t.seen.add(txn, 1)
+	t.begun = t.begun || !txn.Time.Before(t.o.Since)
+	return t.begun && txn.Zxid >= t.o.From
+}
