@@ -23,6 +23,7 @@ type server struct {
 	txns  *Transactions
 	head  *Txn // read, but not yet merged
 	atEnd bool // is not asked again before all servers are at their ends
+	first Zxid
 	last  record
 }
 
@@ -116,7 +117,9 @@ func (m *Merge) accept(i int, txn *Txn) bool {
 	name := s.txns.folder.Name
 	before := s.last
 	s.last = record{zxid: txn.Zxid, file: txn.At.File, offset: txn.At.Offset}
-	if before.zxid != 0 {
+	if before.zxid == 0 {
+		s.first = txn.Zxid
+	} else {
 		m.reportMissing(i, before)
 	}
 	if rec := m.seen.find(txn.Zxid); rec != nil {
@@ -185,7 +188,7 @@ func (m *Merge) reportLate(i int, txn *Txn) {
 		return
 	}
 	for j := range m.servers {
-		if other := &m.servers[j]; other.last.zxid > txn.Zxid {
+		if other := &m.servers[j]; other.first != 0 && other.first < txn.Zxid && other.last.zxid > txn.Zxid {
 			m.report(Finding{Kind: Missing, Server: other.txns.folder.Name, From: txn.Zxid, To: txn.Zxid, Has: has, At: []Position{txn.At, other.last.position()}})
 		}
 	}

@@ -178,6 +178,7 @@ func (t *Transactions) atEnd() error {
 		if len(t.logs) > 0 {
 			return nil
 		}
+		t.total.Store(t.done.Load()) // the rest of the file is empty
 		return io.EOF
 	}
 	if n := t.r.Incomplete(); n > 0 {
