@@ -197,6 +197,7 @@ const (
 	moduleFlags      = "github.com/spf13/pflag" // cobra's, whose types its own have
 	moduleChromedp   = "github.com/chromedp"
 	modulePrometheus = "github.com/prometheus"
+	moduleSnappy     = "github.com/golang/snappy"
 )
 
 // browserDriver is the folder of the browser driver for tests.
@@ -204,6 +205,9 @@ const browserDriver = "cmd/zkr/internal/browser"
 
 // exporter is the folder of the metrics of the tool.
 const exporter = "cmd/zkr/internal/exporter"
+
+// logReader is the folder of the reader of servers' files, which may be compressed.
+const logReader = "cmd/zkr/internal/txnlog"
 
 // modulesFor lists the modules of others allowed in a folder's files.
 func modulesFor(dir string, test bool) []string {
@@ -213,6 +217,8 @@ func modulesFor(dir string, test bool) []string {
 		out = append(out, moduleZooKeeper)
 	case dir == browserDriver:
 		out = append(out, moduleChromedp)
+	case within(dir, logReader):
+		out = append(out, moduleSnappy)
 	case within(dir, exporter), within(dir, exporter+"cmd"):
 		out = append(out, modulePrometheus, moduleCobra)
 	case within(dir, "cmd"):

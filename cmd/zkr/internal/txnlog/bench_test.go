@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,13 +52,9 @@ func drain(b *testing.B, s source) {
 	require.Equal(b, benchmarkTxns, n)
 }
 
-// report adds the number of transactions in a second, and the heap in use.
+// report adds the number of transactions in a second.
 func report(b *testing.B) {
 	b.ReportMetric(float64(b.N)*benchmarkTxns/b.Elapsed().Seconds(), "txns/s")
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	b.ReportMetric(float64(m.HeapInuse)/(1<<20), "MiB-in-use")
 }
 
 type readerSource struct {
@@ -71,7 +66,6 @@ func (s *readerSource) Next() (*txnlog.Txn, error) { return &s.txn, s.r.Next(&s.
 
 func BenchmarkReader(b *testing.B) {
 	path, size := largeLog(b, b.TempDir())
-	runtime.GC()
 	b.SetBytes(size)
 	b.ReportAllocs()
 	for b.Loop() {

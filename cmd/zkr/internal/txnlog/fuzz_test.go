@@ -63,7 +63,7 @@ func FuzzSnapshot(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, ext string) {
 		_, err := readSnapshot(bytes.NewReader(b), "snapshot.1"+ext)
 		var damage *txnlog.DamageError
-		if err != io.EOF && !errors.As(err, &damage) {
+		if !errors.Is(err, io.EOF) && !errors.As(err, &damage) {
 			t.Fatal(err)
 		}
 	})

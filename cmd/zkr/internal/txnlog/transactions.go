@@ -95,23 +95,30 @@ func (t *Transactions) Next() (*Txn, error) {
 			}
 		}
 		err := t.r.Next(&t.txn)
-		var damage *DamageError
-		switch {
-		case err == nil:
+		if err == nil {
 			t.done.Add(t.txn.Size)
 			if t.accept() {
 				return &t.txn, nil
 			}
-		case errors.Is(err, io.EOF):
-			if err := t.atEnd(); err != nil {
-				return nil, err
-			}
-		case errors.As(err, &damage):
-			t.atDamage(damage)
-		default:
+			continue
+		}
+		if err := t.atError(err); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// atError goes on after the end of a file or damage, or returns the error.
+func (t *Transactions) atError(err error) error {
+	if errors.Is(err, io.EOF) {
+		return t.atEnd()
+	}
+	var damage *DamageError
+	if errors.As(err, &damage) {
+		t.atDamage(damage)
+		return nil
+	}
+	return err
 }
 
 // openNext opens the next file, or returns io.EOF.
