@@ -26,8 +26,9 @@ const (
 	Gap
 	// Conflict: one zxid has two different contents.
 	Conflict
-	// Disorder: a log goes back to a zxid that was not logged before, or so long
-	// before that the content can no longer be compared.
+	// Disorder: a log goes back to a zxid that can no longer be returned in order,
+	// or compared: its place is too far back, or the transactions behind it were
+	// already returned at the end so far. The transaction is left out.
 	Disorder
 	// Missing: transactions in the logs of the servers in Has are not in the log of
 	// Server, although that log goes further.
@@ -77,7 +78,9 @@ func (f Finding) String() string {
 		fmt.Fprintf(&b, ", on %s", strings.Join(f.Has, ", "))
 	}
 	for _, p := range f.At {
-		fmt.Fprintf(&b, "; %s", p)
+		if f.Kind != Damaged { // Err has the place
+			fmt.Fprintf(&b, "; %s", p)
+		}
 	}
 	if f.Snapshot != "" {
 		fmt.Fprintf(&b, "; covered by %s", f.Snapshot)

@@ -99,7 +99,7 @@ func TestTransactionsAcrossFiles(t *testing.T) {
 
 func TestReadingStartsAtAZxidOrAMoment(t *testing.T) {
 	root := serverDir(t, map[string][]byte{
-		"log.1": []byte("not read"), "log.4": newImage().sets(4, 6).b, "log.7": newImage().sets(7, 9).b, "snapshot.3": nil, "snapshot.7": nil,
+		"log.1": []byte("not read"), "log.2": newImage().sets(2, 3).b, "log.4": newImage().sets(4, 6).b, "log.7": newImage().sets(7, 9).b, "snapshot.3": nil, "snapshot.7": nil,
 	})
 	f := openDir(t, "a", root)
 	var found findings
@@ -146,17 +146,51 @@ func TestTroubleInOneFolderIsReported(t *testing.T) {
 	r := f.Transactions(found.options())
 	require.Equal(t, append(append(between(1, 6), 8, 9, 0xd, 0xe, 0xf), 0x14, 0x15), zxids(t, r))
 	require.Equal(t, []txnlog.Kind{
-		txnlog.HalfWritten, txnlog.Damaged, txnlog.Gap, txnlog.Damaged, txnlog.Misnamed, txnlog.Gap, txnlog.Misnamed, txnlog.Gap, txnlog.Vanished,
+		txnlog.HalfWritten, txnlog.Damaged, txnlog.Damaged, txnlog.Misnamed, txnlog.Misnamed, txnlog.Vanished, txnlog.Gap, txnlog.Gap, txnlog.Gap,
 	}, found.kinds(), "%v", found)
 	require.Equal(t, cut, found[0].At[0].Offset)
 	require.ErrorIs(t, found[1].Err, txnlog.ErrCorrupt)
 	require.ErrorContains(t, found[1].Err, "log.5 offset")
-	require.EqualValues(t, 7, found[2].From)
-	require.ErrorIs(t, found[3].Err, txnlog.ErrForeign)
-	require.EqualValues(t, 0x10, found[7].From)
-	require.EqualValues(t, 0x13, found[7].To)
-	require.Contains(t, found[7].Snapshot, "snapshot.13", "the server was synchronized by a snapshot")
-	require.ErrorIs(t, found[8].Err, os.ErrNotExist)
+	require.ErrorIs(t, found[2].Err, txnlog.ErrForeign)
+	require.ErrorIs(t, found[5].Err, os.ErrNotExist)
+	require.EqualValues(t, 7, found[6].From)
+	require.EqualValues(t, 0x10, found[8].From)
+	require.EqualValues(t, 0x13, found[8].To)
+	require.Contains(t, found[8].Snapshot, "snapshot.13", "the server was synchronized by a snapshot")
+}
+
+// A follower that is being synchronized logs two sequences in turn.
+func TestLateTransactionsAreReturnedInTheirPlace(t *testing.T) {
+	late := newImage().sets(0xc, 0xc).sets(0xa, 0xa).sets(0xd, 0xd).sets(0xa, 0xa).sets(0x10, 0x12)
+	root := serverDir(t, map[string][]byte{"log.1": newImage().sets(1, 9).b, "log.b": newImage().sets(0xb, 0xb).sets(0xe, 0xf).b, "log.c": late.b})
+	var found findings
+	r := openDir(t, "a", root).Transactions(found.options())
+	require.Equal(t, between(1, 0x12), zxids(t, r))
+	require.Empty(t, found)
+	require.EqualValues(t, 3, r.Reordered())
+	require.EqualValues(t, 1, r.Duplicates())
+	o := found.options()
+	o.From = 0xd
+	require.Equal(t, between(0xd, 0x12), zxids(t, openDir(t, "a", root).Transactions(o)))
+	require.Empty(t, found)
+}
+
+// At the end so far, a reader does not wait for late transactions.
+func TestLateTransactionsBehindTheEndSoFar(t *testing.T) {
+	m := newImage().sets(1, 3).sets(5, 6)
+	root, other := serverDir(t, map[string][]byte{"log.1": m.b}), serverDir(t, map[string][]byte{"log.1": newImage().sets(1, 7).b})
+	var found, merged findings
+	r := openDir(t, "a", root).Transactions(found.options())
+	both, err := txnlog.NewMerge(merged.options(), openDir(t, "a", root), openDir(t, "b", other))
+	require.NoError(t, err)
+	require.Equal(t, append(between(1, 3), 5, 6), zxids(t, r))
+	require.Equal(t, between(1, 7), zxids(t, both))
+	writeFile(t, root, "log.1", m.sets(4, 4).sets(7, 8).b)
+	require.Equal(t, between(7, 8), zxids(t, r))
+	require.Equal(t, []txnlog.Kind{txnlog.Gap, txnlog.Disorder}, found.kinds(), "%v", found)
+	require.Equal(t, between(8, 8), zxids(t, both))
+	require.Equal(t, []string{"a", "b"}, both.Have(4))
+	require.Equal(t, []txnlog.Kind{txnlog.Missing}, merged.kinds(), "%v", merged)
 }
 
 // A log that disagrees with an earlier log of the same server is a conflict.

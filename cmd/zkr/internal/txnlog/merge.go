@@ -34,8 +34,9 @@ func NewMerge(o *ReadOptions, folders ...*Folder) (*Merge, error) {
 		return nil, fmt.Errorf("txnlog: merge: the number of folders must be 1 to %d, got %d", maxServers, n)
 	}
 	m := &Merge{seen: newRecent(), report: func(Finding) {}}
-	for _, f := range folders {
+	for i, f := range folders {
 		t := f.Transactions(o)
+		t.late = func(txn *Txn) bool { return m.confirmLate(i, txn) }
 		t.gaps = false // of one server: reported as missing
 		m.servers = append(m.servers, server{txns: t})
 		m.report = t.o.Report
@@ -114,7 +115,6 @@ func (m *Merge) Have(z Zxid) []string {
 // reports whether the transaction is the first with its zxid.
 func (m *Merge) accept(i int, txn *Txn) bool {
 	s, bit := &m.servers[i], uint64(1)<<i
-	name := s.txns.folder.Name
 	before := s.last
 	s.last = record{zxid: txn.Zxid, file: txn.At.File, offset: txn.At.Offset}
 	if before.zxid == 0 {
@@ -123,10 +123,7 @@ func (m *Merge) accept(i int, txn *Txn) bool {
 		m.reportMissing(i, before)
 	}
 	if rec := m.seen.find(txn.Zxid); rec != nil {
-		if rec.hash != m.seen.hashOf(txn) {
-			m.report(Finding{Kind: Conflict, Server: name, From: txn.Zxid, To: txn.Zxid, At: []Position{rec.position(), txn.At}, Has: m.namesOf(rec.has)})
-		}
-		rec.has |= bit
+		m.compare(i, rec, txn)
 		return false
 	}
 	last := m.seen.last()
@@ -177,6 +174,27 @@ func (m *Merge) reportMissing(i int, before record) {
 		}
 	}
 	flush()
+}
+
+// confirmLate compares a transaction that server i has logged late with that of
+// the other servers, if they have one.
+func (m *Merge) confirmLate(i int, txn *Txn) bool {
+	rec := m.seen.find(txn.Zxid)
+	if rec == nil {
+		return false
+	}
+	m.compare(i, rec, txn)
+	return true
+}
+
+// compare compares a transaction of server i with the one merged before.
+func (m *Merge) compare(i int, rec *record, txn *Txn) {
+	if rec.hash != m.seen.hashOf(txn) {
+		m.report(Finding{
+			Kind: Conflict, Server: m.servers[i].txns.folder.Name, From: txn.Zxid, To: txn.Zxid, At: []Position{rec.position(), txn.At}, Has: m.namesOf(rec.has),
+		})
+	}
+	rec.has |= 1 << i
 }
 
 // reportLate reports a transaction of server i that is older than transactions

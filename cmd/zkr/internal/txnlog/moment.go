@@ -8,8 +8,8 @@ import (
 )
 
 // startOf returns the index of the first log that may have a transaction at or
-// after both from and since. The first transaction of a log tells where the log
-// before ends.
+// after both from and since. The first transaction of a log tells about where the
+// log before ends; one log more is read for transactions that were logged late.
 func (f *Folder) startOf(from Zxid, since time.Time) int {
 	start := 0
 	for i, log := range f.Logs {
@@ -17,12 +17,13 @@ func (f *Folder) startOf(from Zxid, since time.Time) int {
 			start = i
 		}
 	}
+	start = max(0, start-1)
 	if since.IsZero() {
 		return start
 	}
 	for i := len(f.Logs) - 1; i > start; i-- {
 		if first, ok := firstTime(f.Logs[i].Path); ok && first.Before(since) {
-			return i
+			return i - 1
 		}
 	}
 	return start

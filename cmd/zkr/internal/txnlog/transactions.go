@@ -31,6 +31,9 @@ type Transactions struct {
 	folder *Folder
 	o      ReadOptions
 	gaps   bool // report gaps
+	// late, if set, takes transactions that can no longer be returned in order, or
+	// returns false.
+	late func(*Txn) bool
 
 	logs    []File // not yet opened
 	reached *File  // the file opened last
@@ -41,7 +44,10 @@ type Transactions struct {
 
 	txn        Txn
 	seen       *recent
+	held       []*Txn // read behind a gap, in order of their zxids
+	heldBytes  int64
 	duplicates int64
+	reordered  int64
 	begun      bool // a transaction at or after Since was read
 	done       atomic.Int64
 	total      atomic.Int64
@@ -74,6 +80,10 @@ func (t *Transactions) Close() error {
 // content, and left out.
 func (t *Transactions) Duplicates() int64 { return t.duplicates }
 
+// Reordered returns how many transactions the server has logged late, behind
+// transactions with higher zxids, and Next has returned in their place.
+func (t *Transactions) Reordered() int64 { return t.reordered }
+
 // Progress returns how many bytes of how many have been read. The total includes
 // the preallocated rests of files, and grows with the files of a running server.
 // Progress may be called concurrently with Next.
@@ -89,21 +99,42 @@ func (t *Transactions) Progress() (done, total int64) {
 // Any other error is an error of the file system.
 func (t *Transactions) Next() (*Txn, error) {
 	for {
+		txn := t.takeHeld(false)
+		if txn == nil {
+			switch err := t.readNext(); {
+			case err == nil:
+				txn = t.arrange()
+			case errors.Is(err, io.EOF) && len(t.held) > 0:
+				txn = t.takeHeld(true)
+			default:
+				return nil, err
+			}
+		}
+		if txn == nil {
+			continue
+		}
+		t.begun = t.begun || !txn.Time.Before(t.o.Since)
+		if t.begun && txn.Zxid >= t.o.From {
+			return txn, nil
+		}
+	}
+}
+
+// readNext reads the next record of the files into t.txn.
+func (t *Transactions) readNext() error {
+	for {
 		if t.r == nil {
 			if err := t.openNext(); err != nil {
-				return nil, err
+				return err
 			}
 		}
 		err := t.r.Next(&t.txn)
 		if err == nil {
 			t.done.Add(t.txn.Size)
-			if t.accept() {
-				return &t.txn, nil
-			}
-			continue
+			return nil
 		}
 		if err := t.atError(err); err != nil {
-			return nil, err
+			return err
 		}
 	}
 }
@@ -216,39 +247,4 @@ func (t *Transactions) leaveFile() {
 	t.done.Add(max(0, t.size-t.r.Offset()))
 	_ = t.file.Close() // was only read
 	t.file, t.r = nil, nil
-}
-
-// accept reports whether the transaction just read is to be returned, and compares
-// it with those before.
-func (t *Transactions) accept() bool {
-	txn := &t.txn
-	if t.fresh {
-		t.fresh = false
-		if f, ok := parseName(txn.At.File); ok && f.Zxid != txn.Zxid {
-			t.o.Report(Finding{Kind: Misnamed, Server: t.folder.Name, From: txn.Zxid, To: txn.Zxid, At: []Position{txn.At}})
-		}
-	}
-	last := t.seen.last()
-	if last != nil && txn.Zxid <= last.zxid {
-		switch before := t.seen.find(txn.Zxid); {
-		case before == nil:
-			t.o.Report(Finding{Kind: Disorder, Server: t.folder.Name, From: txn.Zxid, To: txn.Zxid, At: []Position{last.position(), txn.At}})
-		case before.hash != t.seen.hashOf(txn):
-			t.o.Report(Finding{Kind: Conflict, Server: t.folder.Name, From: txn.Zxid, To: txn.Zxid, At: []Position{before.position(), txn.At}})
-		default:
-			t.duplicates++
-		}
-		return false
-	}
-	if last != nil && t.gaps && !txn.Zxid.follows(last.zxid) {
-		from, to := txn.Zxid.gapAfter(last.zxid)
-		gap := Finding{Kind: Gap, Server: t.folder.Name, From: from, To: to, At: []Position{last.position(), txn.At}}
-		if s, ok := t.folder.snapshotWithin(from, to); ok {
-			gap.Snapshot = s.Path
-		}
-		t.o.Report(gap)
-	}
-	t.seen.add(txn, 1)
-	t.begun = t.begun || !txn.Time.Before(t.o.Since)
-	return t.begun && txn.Zxid >= t.o.From
 }
