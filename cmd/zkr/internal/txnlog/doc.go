@@ -34,12 +34,18 @@
 // front of data. A half-written record at the end of a log with a successor is a
 // finding of its own kind, and usual after a crash.
 //
-// A server begins a new log after a restart, after each snapshot and at a size limit
-// (txnLogSizeLimitInKb). The name has the zxid of the first transaction. Logs of one
-// server overlap only if files were renamed or copied, or if the server logged a
-// transaction again after a restart; a transaction that is read again with the same
-// content is left out and counted. A different content is a conflict: the earlier one
-// is returned, and a server that restarts applies both.
+// A server begins a new log after a restart, for each snapshot, and at a size limit
+// (txnLogSizeLimitInKb). The name has the zxid of the first transaction.
+//
+// Within one server's logs, zxids do not always grow. A follower that is being
+// synchronized logs the transactions of its synchronization and those that arrive
+// meanwhile in turn: in one file, or in two files whose ranges overlap (seen with
+// 3.8.0), and possibly twice. Behind a gap, [Transactions] therefore holds
+// transactions back, up to 65,536 or 64 MiB, until the missing ones are found, and
+// returns all in order. At the end so far Next does not wait: the transactions behind
+// the gap are returned, and a late one is a finding. A transaction that is read again
+// with the same content is left out and counted. A different content is a conflict;
+// the first one read is returned, and a server that restarts applies both.
 //
 // A log may end with transactions that no quorum has. A leader that does not know
 // them lets the server truncate its log, and the server deletes the later logs. A

@@ -242,20 +242,9 @@ func TestMergingAnEnsembleOnApache(t *testing.T) {
 	for _, one := range found {
 		// A server that was away for long was synchronized by a snapshot of the leader.
 		explained := one.Kind == txnlog.Missing && one.Snapshot != ""
-		if !explained && one.Kind != txnlog.HalfWritten {
-			for _, f := range folders() {
-				for _, l := range append(append([]txnlog.File{}, f.Logs...), f.Snapshots...) {
-					t.Log("DUMP", f.Name, filepath.Base(l.Path), l.ModTime.Format("05.000"))
-				}
-				for _, l := range f.Logs {
-					x := readLog(t, l.Path)
-					if len(x) > 0 {
-						t.Log("DUMPLOG", f.Name, filepath.Base(l.Path), x[0].Zxid, x[len(x)-1].Zxid, x[len(x)-1].Time.Format("05.000"))
-					}
-				}
-			}
-		}
-		require.True(t, explained || one.Kind == txnlog.HalfWritten, "%v", one)
+		// The last proposals of the killed leader may have reached no other server.
+		abandoned := one.Kind == txnlog.Missing && len(one.Has) == 1 && one.To.Epoch() == 1
+		require.True(t, explained || abandoned || one.Kind == txnlog.HalfWritten, "%v", one)
 	}
 	require.Positive(t, h.last.Epoch())
 	t.Logf("at rest: %d paths up to %s, findings: %v", len(h.paths), h.last, found)
