@@ -236,6 +236,27 @@ func TestTransactionsFollowAServer(t *testing.T) {
 	require.ErrorIs(t, found[0].Err, txnlog.ErrRewritten)
 }
 
+// A server that truncates its log to a transaction in an earlier file deletes the
+// later files; a purge deletes the oldest.
+func TestDeletionOfTheNewestLogIsReported(t *testing.T) {
+	for deleted, want := range map[string]int{"log.3": 1, "log.1": 0} {
+		root := serverDir(t, map[string][]byte{"log.1": newImage().sets(1, 2).b, "log.3": newImage().sets(3, 4).padded(100)})
+		var found findings
+		r := openDir(t, "a", root).Transactions(found.options())
+		require.Equal(t, between(1, 4), zxids(t, r))
+		require.NoError(t, os.Remove(filepath.Join(root, "version-2", deleted)))
+		require.Empty(t, zxids(t, r))
+		writeFile(t, root, "log.100000001", newImage().sets(0x100000001, 0x100000002).b)
+		require.Equal(t, between(0x100000001, 0x100000002), zxids(t, r))
+		require.Len(t, found, want)
+		for _, one := range found {
+			require.ErrorIs(t, one.Err, txnlog.ErrRewritten)
+			require.ErrorContains(t, one.Err, "last good zxid 0x4")
+		}
+		require.NoError(t, r.Close())
+	}
+}
+
 func TestProgressGrowsToTheTotal(t *testing.T) {
 	root := serverDir(t, map[string][]byte{"log.1": newImage().sets(1, 500).padded(5000), "log.1f5": newImage().sets(501, 900).padded(100)})
 	r := openDir(t, "a", root).Transactions(nil)

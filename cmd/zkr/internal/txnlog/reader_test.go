@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -153,6 +154,53 @@ func TestTruncationBehindTheReaderIsNamed(t *testing.T) {
 	_, err = readAll(r)
 	require.ErrorIs(t, err, txnlog.ErrRewritten)
 	require.ErrorContains(t, err, "0x5")
+}
+
+// Zeros mark the end of a log. Zeros in front of records, as after the loss of a
+// disk's block, do not pass for the end.
+func TestZerosInFrontOfRecordsAreDamage(t *testing.T) {
+	m := newImage().sets(1, 20)
+	b := m.padded(300)
+	at := readRecordOffsets(t, b)[5]
+	clear(b[at : at+200])
+	got, err := readAll(txnlog.NewReader(bytes.NewReader(b), "log.1"))
+	require.Len(t, got, 5)
+	var damage *txnlog.DamageError
+	require.ErrorAs(t, err, &damage)
+	require.ErrorIs(t, err, txnlog.ErrCorrupt)
+	require.Equal(t, at, damage.At.Offset)
+	require.EqualValues(t, 5, damage.Last)
+}
+
+func readRecordOffsets(t *testing.T, b []byte) (out []int64) {
+	t.Helper()
+	for _, txn := range decode(t, b) {
+		out = append(out, txn.At.Offset)
+	}
+	return out
+}
+
+// A record that claims to be large does not cost memory.
+func TestDamagedLengthCostsNoMemory(t *testing.T) {
+	m := newImage().sets(1, 1)
+	at := len(m.b)
+	m.sets(2, 3)
+	b := m.padded(32 << 20)
+	copy(b[at+8:], []byte{0x0f, 0xff, 0xff, 0xff})
+	r := txnlog.NewReader(bytes.NewReader(b), "log.1")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := readAll(r)
+	runtime.ReadMemStats(&after)
+	require.ErrorIs(t, err, txnlog.ErrCorrupt)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(8<<20))
+	var damage *txnlog.DamageError
+	require.ErrorAs(t, err, &damage)
+	require.True(t, r.Skip(damage))
+	got, err := readAll(r)
+	require.NoError(t, err)
+	require.Len(t, got, 1)
+	require.EqualValues(t, 3, got[0].Zxid)
 }
 
 // expectation says what is right for a damaged copy of a log.

@@ -84,6 +84,15 @@ func (t *Transactions) Duplicates() int64 { return t.duplicates }
 // transactions with higher zxids, and Next has returned in their place.
 func (t *Transactions) Reordered() int64 { return t.reordered }
 
+// Incomplete returns the number of bytes of a half-written record at the end so far,
+// as of the last io.EOF.
+func (t *Transactions) Incomplete() int64 {
+	if t.r == nil {
+		return 0
+	}
+	return t.r.Incomplete()
+}
+
 // Progress returns how many bytes of how many have been read. The total includes
 // the preallocated rests of files, and grows with the files of a running server.
 // Progress may be called concurrently with Next.
@@ -214,6 +223,7 @@ func (t *Transactions) atEnd() error {
 		// The server writes into a file until it begins the next one: what came to
 		// the present file before that must be read first, by one more Next.
 		if len(t.logs) > 0 {
+			t.checkDeleted()
 			return nil
 		}
 		t.total.Store(t.done.Load()) // the rest of the file is empty
@@ -224,6 +234,19 @@ func (t *Transactions) atEnd() error {
 	}
 	t.leaveFile()
 	return nil
+}
+
+// checkDeleted reports a file that the server has deleted although older files
+// exist: a purge begins with the oldest, but a server that truncates its log deletes
+// the newest.
+func (t *Transactions) checkDeleted() {
+	_, err := os.Stat(t.reached.Path)
+	if !errors.Is(err, fs.ErrNotExist) || compareZxids(t.folder.Logs[0].Zxid, t.reached.Zxid) > 0 {
+		return
+	}
+	at := Position{t.reached.Path, t.r.Offset()}
+	err = &DamageError{At: at, Last: t.r.Last(), Reason: ErrRewritten, Detail: "the server deleted the file, as when it truncates its log"}
+	t.o.Report(Finding{Kind: Damaged, Server: t.folder.Name, At: []Position{at}, Err: err})
 }
 
 // atDamage reports damage, and goes on behind it, with the same file from its start
