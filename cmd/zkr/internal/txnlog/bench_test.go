@@ -1,8 +1,11 @@
 package txnlog_test
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/adler32"
 	"io"
 	"os"
 	"path/filepath"
@@ -37,6 +40,9 @@ func largeLog(b *testing.B, dir string) (path string, size int64) {
 	require.NoError(b, os.WriteFile(path, m.padded(1<<20), 0o600))
 	return path, int64(len(m.b))
 }
+
+// sealSize is the size of a snapshot's seal: checksum and "/".
+const sealSize = 13
 
 // drain reads to the end so far.
 func drain(b *testing.B, s source) {
@@ -115,4 +121,34 @@ func BenchmarkMergeOfThree(b *testing.B) {
 		require.NoError(b, m.Close())
 	}
 	report(b)
+}
+
+// BenchmarkSnapshot reads a snapshot of a million znodes.
+func BenchmarkSnapshot(b *testing.B) {
+	image := snapshotImage(nil)
+	image = image[:len(image)-5-sealSize]
+	stat := bytes.Clone(image[len(image)-4-8-60:]) // of /large: no data, ACL, stat
+	for i := range benchmarkTxns {
+		image = putString(image, fmt.Sprintf("/large/%07d", i))
+		image = append(image, stat...)
+	}
+	image = putString(image, "/")
+	image = putString(binary.BigEndian.AppendUint64(image, uint64(adler32.Checksum(image))), "/")
+	b.SetBytes(int64(len(image)))
+	b.ReportAllocs()
+	for b.Loop() {
+		s, err := txnlog.NewSnapshot(bytes.NewReader(image), "snapshot.1")
+		require.NoError(b, err)
+		n := 0
+		for {
+			var node txnlog.Node
+			if err := s.Next(&node); err != nil {
+				require.ErrorIs(b, err, io.EOF)
+				break
+			}
+			n++
+		}
+		require.Equal(b, benchmarkTxns+2, n)
+	}
+	b.ReportMetric(float64(b.N)*benchmarkTxns/b.Elapsed().Seconds(), "znodes/s")
 }

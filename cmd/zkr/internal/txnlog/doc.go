@@ -17,10 +17,12 @@
 //     right, and in the order of zxids, each once.
 //   - Nothing is left out silently: damage, gaps and disagreements are findings, with
 //     the file and the offset. A cut or changed byte is found, except in the database
-//     id of a file's header, and except for a cut at the end of a log: a log does not
-//     tell how far it should reach.
-//   - The memory in use depends on the largest record, and not on the number of
-//     transactions. The paths of a transaction are the only allocations.
+//     id of a file's header, and except at the end of the last log: a log does not
+//     tell how far it should reach, and a last record without its end passes for half
+//     written.
+//   - The memory in use does not grow with the number of transactions: a buffer for
+//     the largest record, a few MiB for comparisons, and the transactions held back
+//     behind a gap. Usually the paths of a transaction are the only allocations.
 //
 // The znodes of a snapshot are known to be right only when [Snapshot.Next] has
 // returned io.EOF, because the checksum is at the end of the file.
