@@ -122,6 +122,11 @@ func TestReadingStartsAtAZxidOrAMoment(t *testing.T) {
 	_, ok, err := f.ZxidAt(moment(0))
 	require.NoError(t, err)
 	require.False(t, ok, "before the logs")
+	_, ok = f.SnapshotBefore(2)
+	require.False(t, ok)
+	_, ok, err = f.SnapshotAt(moment(2))
+	require.NoError(t, err)
+	require.False(t, ok, "only transactions before all snapshots")
 	s, ok, err := f.SnapshotAt(moment(6))
 	require.NoError(t, err)
 	require.True(t, ok)
@@ -261,6 +266,9 @@ func TestProgressGrowsToTheTotal(t *testing.T) {
 	root := serverDir(t, map[string][]byte{"log.1": newImage().sets(1, 500).padded(5000), "log.1f5": newImage().sets(501, 900).padded(100)})
 	r := openDir(t, "a", root).Transactions(nil)
 	defer r.Close()
+	done, total := r.Progress()
+	require.Zero(t, done)
+	require.Greater(t, total, int64(5100), "known before the first read")
 	var before int64
 	for {
 		_, err := r.Next()
@@ -273,7 +281,7 @@ func TestProgressGrowsToTheTotal(t *testing.T) {
 			break
 		}
 	}
-	_, total := r.Progress()
+	_, total = r.Progress()
 	require.Positive(t, before)
 	require.GreaterOrEqual(t, total, before)
 }
