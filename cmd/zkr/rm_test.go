@@ -18,7 +18,7 @@ func TestRemoveDeletesAZnodeOrATree(t *testing.T) {
 		require.NoError(t, b.srv.Create(path, nil))
 	}
 	assert.Equal(t, "deleted 1 znode\n", b.run("rm", "/one").ends(0).out.String())
-	assert.Equal(t, `{"deleted":4,"path":"/a"}`+"\n", b.run("rm", "-r", "/a", "-o", "json").ends(0).out.String())
+	assert.Equal(t, `{"path":"/a","deleted":4}`+"\n", b.run("rm", "-r", "/a", "-o", "json").ends(0).out.String())
 	assert.Equal(t, "deleted 1 znode\n", b.run("rm", "-r", "/ab").ends(0).out.String())
 	z := b.run("rm", "/a").ends(exit.CodeFailed)
 	assert.Contains(t, z.err.String(), "there is no znode /a")

@@ -26,6 +26,12 @@ type removal struct {
 	most      int
 }
 
+// removed is the output in JSON.
+type removed struct {
+	Path    string `json:"path"`
+	Deleted int    `json:"deleted"`
+}
+
 // rm is "zkr rm".
 func (a *app) rm() *cobra.Command {
 	var v removal
@@ -50,7 +56,7 @@ func (a *app) rm() *cobra.Command {
 				return err
 			}
 			if a.JSON() {
-				return a.PrintJSON(map[string]any{"path": path, "deleted": deleted})
+				return a.PrintJSON(removed{path, deleted})
 			}
 			return a.Printf("deleted %s\n", cli.Count(deleted, "znode"))
 		}),
