@@ -186,6 +186,10 @@ func (m *machine) queueRequest(n *node, o op) {
 		s.again = true
 	case o == opGet:
 		s.op = opGet // rather than compare only
+	case s.op == opGet:
+		// The watch of a stat has fired. If the read is refused, it leaves none: the stat
+		// must come behind it.
+		s.again = true
 	}
 }
 

@@ -235,3 +235,30 @@ func TestChildOfARecreatedNodeIsNotForgotten(t *testing.T) {
 		require.NoError(t, p.check())
 	}
 }
+
+// A znode that may not be read is opened and written to between a read that is refused again
+// and the watch of the next one: the watch before it has fired already.
+func TestZnodeThatIsOpenedBehindAFormerEventIsRead(t *testing.T) {
+	p := newPlay("/r", false, 2, nil)
+	p.s.create("/r", "")
+	p.s.create("/r/a", "closed")
+	p.s.secret["/r/a"] = true
+	p.begin(true)
+	step := func() {
+		require.True(t, p.send())
+		require.True(t, p.s.compute(true))
+		require.True(t, p.hearAnswer())
+	}
+	step() // the root
+	step() // its children
+	step() // the child is refused
+	step() // its stat leaves a watch, and it is read again
+	p.s.set("/r/a", "still closed")
+	require.True(t, p.hearEvent())
+	require.True(t, p.send())
+	require.True(t, p.s.compute(true)) // refused again, without a watch
+	p.s.secret["/r/a"] = false
+	p.s.set("/r/a", "open")
+	require.NoError(t, p.finishAll())
+	require.NoError(t, p.check())
+}
