@@ -254,10 +254,11 @@ func (m *machine) onCreated(kind session.EventType, path string) {
 	dir := max(path[:len(path)-len(name)-1], "/")
 	parent := m.findNode(dir)
 	switch {
-	case parent == nil || !m.wantsChildren(parent) || parent.denied || !m.includes(path):
-	case !parent.known && parent.data.again:
-		// The read that is in progress may miss the parent, and only the next
-		// one show it: the child would be ahead. So it is left to the list.
+	case parent == nil || !m.wantsChildren(parent) || !m.includes(path):
+	case parent.denied, !parent.known && parent.data.again:
+		// The parent may have been opened, and be read just now, without the child. Or the
+		// read that is in progress may miss the parent, and only the next one show it: the
+		// child would be ahead. So it is left to the list.
 		parent.owes, parent.listed = true, false
 	default:
 		// Of children of a new one we shall be told as well.

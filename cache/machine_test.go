@@ -262,3 +262,24 @@ func TestZnodeThatIsOpenedBehindAFormerEventIsRead(t *testing.T) {
 	require.NoError(t, p.finishAll())
 	require.NoError(t, p.check())
 }
+
+// A child is heard of while its parent, which is opened and read, is still shown as one that may
+// not be read.
+func TestChildOfAZnodeThatIsOpenedIsNotForgotten(t *testing.T) {
+	p := newPlay("/r", false, 2, nil)
+	p.s.create("/r", "")
+	p.s.create("/r/a", "closed")
+	p.s.secret["/r/a"] = true
+	p.begin(false)
+	require.NoError(t, p.finishAll())
+	p.s.secret["/r/a"] = false
+	p.s.set("/r/a", "open")
+	require.True(t, p.hearEvent())
+	require.True(t, p.send())
+	require.True(t, p.s.compute(false))
+	p.s.create("/r/a/b", "child")
+	require.True(t, p.hearEvent())
+	require.True(t, p.hearAnswer())
+	require.NoError(t, p.finishAll())
+	require.NoError(t, p.check())
+}
