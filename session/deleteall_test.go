@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -101,12 +102,12 @@ func TestDeleteAllUnderEveryFault(t *testing.T) {
 		for n, hit := 1, true; hit; n++ {
 			inWorld(t, nil, nil, func(w *world) {
 				w.plant(12)
-				asked := 0
+				var asked atomic.Int64
 				remove := w.srv.OnRequest(func(r zktest.Request) zktest.Action {
 					if r.Session != w.s.ID() {
 						return zktest.Action{}
 					}
-					if asked++; asked == n {
+					if asked.Add(1) == int64(n) {
 						return zktest.Action{Do: fault}
 					}
 					return zktest.Action{}
@@ -116,7 +117,7 @@ func TestDeleteAllUnderEveryFault(t *testing.T) {
 				if expires := fault == zktest.ExpireBefore || fault == zktest.ExpireAfter; !expires {
 					require.NoError(w, err, "fault %v at request %d", fault, n)
 				}
-				hit = asked >= n
+				hit = asked.Load() >= int64(n)
 				if err != nil { // the rest, in the next session
 					err = w.client.Retry(w.within(time.Minute), func(s *Session) error {
 						_, err := s.DeleteAll(w.ctx, "/tree", nil)
@@ -152,11 +153,11 @@ func TestDeleteAllEndsWithItsContext(t *testing.T) {
 func TestDeleteAllDoesNotRaceForever(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		w.plant(1)
-		n, more := 0, 5
+		var more, n atomic.Int64
+		more.Store(5)
 		remove := w.srv.OnRequest(func(r zktest.Request) zktest.Action {
-			if r.Op == "delete" && r.Path == "/tree" && more > 0 {
-				n, more = n+1, more-1
-				assert.NoError(w, w.srv.Create(fmt.Sprintf("/tree/new-%d", n), nil))
+			if r.Op == "delete" && r.Path == "/tree" && more.Add(-1) >= 0 {
+				assert.NoError(w, w.srv.Create(fmt.Sprintf("/tree/new-%d", n.Add(1)), nil))
 			}
 			return zktest.Action{}
 		})
@@ -166,7 +167,7 @@ func TestDeleteAllDoesNotRaceForever(t *testing.T) {
 		require.Equal(w, 6, deleted)
 
 		require.NoError(w, w.srv.Create("/tree", nil))
-		more = 1000
+		more.Store(1000)
 		_, err = w.s.DeleteAll(w.ctx, "/tree", nil)
 		require.ErrorIs(w, err, ErrNotEmpty)
 		require.ErrorContains(w, err, "other clients")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -324,17 +325,17 @@ func TestEnsembleIsFollowedUnderEveryFault(t *testing.T) {
 				id := s.ID()
 				remove := w.srv.FailNth(func(r zktest.Request) bool { return r.Session == id }, n, zktest.Action{Do: fault})
 				defer remove()
-				asked := 0
+				var asked atomic.Int64
 				counted := w.srv.OnRequest(func(r zktest.Request) zktest.Action {
 					if r.Session == id {
-						asked++
+						asked.Add(1)
 					}
 					return zktest.Action{}
 				})
 				w.setEnsemble(2, 2, 3)
 				time.Sleep(time.Minute)
 				counted()
-				hit = asked >= n && n < 12 // the rest are heartbeats and pings
+				hit = asked.Load() >= int64(n) && n < 12 // the rest are heartbeats and pings
 				if expires := fault == zktest.ExpireBefore || fault == zktest.ExpireAfter; !expires {
 					require.NoError(w, s.Err(), "%s at request %d", name, n)
 				}
