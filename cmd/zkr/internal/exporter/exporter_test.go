@@ -50,8 +50,9 @@ func newStage(t *testing.T, root string, maxPaths int) *stage {
 	own := s.connect()
 	running, stop := context.WithCancel(ctx)
 	var done sync.WaitGroup
+	e := s.e // a test may replace it
 	// Waited for below; ends with the test.
-	done.Go(func() { _ = s.e.Run(running, own) })
+	done.Go(func() { _ = e.Run(running, own) })
 	t.Cleanup(func() { stop(); done.Wait() })
 	return s
 }
