@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -22,7 +23,10 @@ func (c *conn) beginSASL() (err error) {
 	}
 	ctx, cancel := context.WithDeadline(c.link.ctx, c.handshakeEnd)
 	defer cancel()
-	if c.mechanism, err = c.link.cfg.SASL(ctx); err != nil {
+	if c.mechanism, err = c.link.cfg.SASL(ctx); err == nil && c.mechanism == nil {
+		err = errors.New("there is no mechanism") // nothing may be sent without authentication
+	}
+	if err != nil {
 		return fmt.Errorf("wire: SASL: %w", err)
 	}
 	return nil

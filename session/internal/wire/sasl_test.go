@@ -50,15 +50,17 @@ func (s *script) shake(sid int64, serve func(server net.Conn)) error {
 // A server hears nothing of a client that has nothing to authenticate with: it would make a
 // session, or refuse to close one.
 func TestMechanismIsBegunBeforeTheHandshake(t *testing.T) {
-	scripted(t, nil, func(s *script) {
-		s.link.cfg.SASL = func(context.Context) (Mechanism, error) { return nil, errors.New("no ticket") }
-		client, server := s.dial()
-		_, err := client.Write(framed(connectRequest(0, 0)))
-		require.ErrorContains(s, err, "no ticket")
-		_, err = readFrame(server)
-		require.ErrorIs(s, err, io.EOF)
-		assert.Empty(s, s.ended)
-	})
+	for says, failed := range map[string]error{"no ticket": errors.New("no ticket"), "there is no mechanism": nil} {
+		scripted(t, nil, func(s *script) {
+			s.link.cfg.SASL = func(context.Context) (Mechanism, error) { return nil, failed }
+			client, server := s.dial()
+			_, err := client.Write(framed(connectRequest(0, 0)))
+			require.ErrorContains(s, err, says)
+			_, err = readFrame(server)
+			require.ErrorIs(s, err, io.EOF)
+			assert.Empty(s, s.ended)
+		})
+	}
 }
 
 func TestConnectionIsAttachedAfterItsAuthentication(t *testing.T) {
