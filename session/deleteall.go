@@ -49,16 +49,21 @@ func (s *Session) DeleteAll(ctx context.Context, path string, o *DeleteAllOption
 		d.DeleteAllOptions = *o
 	}
 	if err := d.validate(path); err != nil {
-		return 0, fmt.Errorf("delete all of %s: %w", path, err)
+		return 0, refusedDeletion(path, err)
 	}
 	if err := d.limit(path); err != nil {
 		return 0, err
 	}
 	err = d.deleteTrees([]string{path})
 	if err == nil && d.deleted == 0 {
-		err = fmt.Errorf("delete all of %s: %w", path, ErrNoNode)
+		err = refusedDeletion(path, ErrNoNode)
 	}
 	return d.deleted, err
+}
+
+// refusedDeletion is an error of DeleteAll itself; those of its requests name the request.
+func refusedDeletion(path string, err error) error {
+	return &OpError{Op: "delete all of", Path: path, Err: err}
 }
 
 // treeDeletion is one call of DeleteAll.
@@ -98,7 +103,7 @@ func (d *treeDeletion) limit(path string) error {
 				return err
 			}
 			if next = append(next, below...); n+len(next) > d.Most {
-				return fmt.Errorf("delete all of %s: %w: the limit is %d", path, ErrTooManyNodes, d.Most)
+				return refusedDeletion(path, fmt.Errorf("%w: the limit is %d", ErrTooManyNodes, d.Most))
 			}
 		}
 		n += len(next)
@@ -113,7 +118,7 @@ func (d *treeDeletion) deleteTrees(paths []string) error {
 		inner, err := d.delete(chunk)
 		for round := 0; err == nil && len(inner) > 0; round++ {
 			if round == deleteRounds {
-				return fmt.Errorf("delete all of %s: %w: other clients create znodes there", inner[0], ErrNotEmpty)
+				return refusedDeletion(inner[0], fmt.Errorf("%w: other clients create znodes there", ErrNotEmpty))
 			}
 			for parents := range slices.Chunk(inner, listedTogether) {
 				below, err := d.list(parents)
