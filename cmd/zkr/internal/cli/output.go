@@ -89,13 +89,17 @@ func unseen(r rune) bool { return r == 0x7f || r > 0x7f && !unicode.IsPrint(r) }
 // Table prints rows below a header, in columns.
 func (a *App) Table(header string, rows [][]string) error {
 	var out bytes.Buffer
-	w := tabwriter.NewWriter(&out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, strings.ReplaceAll(header, " ", "\t"))
-	for _, row := range rows {
+	Columns(&out, strings.Split(header, " "), rows)
+	return a.Print(out.Bytes())
+}
+
+// Columns writes rows below a header.
+func Columns(out *bytes.Buffer, header []string, rows [][]string) {
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	for _, row := range append([][]string{header}, rows...) {
 		fmt.Fprintln(w, strings.Join(row, "\t"))
 	}
 	_ = w.Flush() // into memory
-	return a.Print(out.Bytes())
 }
 
 // Note writes a note to stderr.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 )
@@ -21,16 +20,16 @@ func (s *summary) text() []byte {
 	if s.Stale {
 		fmt.Fprintf(&out, "ZooKeeper does not answer; as of %s:\n\n", cli.LocalTime(s.At))
 	}
-	section(&out, "PROBLEM\tPATH\tWHAT", s.Problems, func(p problem) []string {
+	section(&out, []string{"PROBLEM", "PATH", "WHAT"}, s.Problems, func(p problem) []string {
 		return []string{string(p.Level), p.Path, p.Text}
 	})
-	section(&out, "WAITED FOR\tKIND\tWAITING\tLONGEST\tFIRST\tHELD BY", s.Waits, func(w wait) []string {
+	section(&out, []string{"WAITED FOR", "KIND", "WAITING", "LONGEST", "FIRST", "HELD BY"}, s.Waits, func(w wait) []string {
 		return []string{w.Path, string(w.Kind), strconv.Itoa(w.Waiting), cli.Age(w.Since), w.First, cli.OrElse(strings.Join(w.Holders, ", "), "-")}
 	})
-	section(&out, "ELECTION\tLEADER\tENTERED\tSTANDBY", s.Leaders, func(l leader) []string {
+	section(&out, []string{"ELECTION", "LEADER", "ENTERED", "STANDBY"}, s.Leaders, func(l leader) []string {
 		return []string{l.Path, cli.OrElse(l.Leader, "-"), cli.Age(l.Entered), strconv.Itoa(l.Standby)}
 	})
-	section(&out, "WORK\tKIND\tSTATE", s.Work, func(w work) []string {
+	section(&out, []string{"WORK", "KIND", "STATE"}, s.Work, func(w work) []string {
 		return []string{w.Path, string(w.Kind), w.State}
 	})
 	var sums []string
@@ -47,16 +46,15 @@ func (s *summary) text() []byte {
 
 // section writes the first lines of a list below a header, and an empty line; nothing for an
 // empty list.
-func section[T any](out *bytes.Buffer, header string, list []T, row func(T) []string) {
+func section[T any](out *bytes.Buffer, header []string, list []T, row func(T) []string) {
 	if len(list) == 0 {
 		return
 	}
-	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, header)
+	var rows [][]string
 	for _, v := range list[:min(most, len(list))] {
-		fmt.Fprintln(w, strings.Join(row(v), "\t"))
+		rows = append(rows, row(v))
 	}
-	_ = w.Flush() // into memory
+	cli.Columns(out, header, rows)
 	if rest := len(list) - most; rest > 0 {
 		fmt.Fprintf(out, "and %d more: -o json shows all\n", rest)
 	}
