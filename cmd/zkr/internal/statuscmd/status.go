@@ -80,24 +80,8 @@ func (a *app) observe(ctx context.Context, client *session.Client, root string, 
 	return err
 }
 
-// loaded waits until the model has read the tree.
-func loaded(ctx context.Context, m *ui.Model) (*ui.View, error) {
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if v := m.View(); v.Health.Loaded {
-			return v, nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-tick.C:
-		}
-	}
-}
-
 func (a *app) once(ctx context.Context, m *ui.Model) error {
-	v, err := loaded(ctx, m)
+	v, err := m.Await(ctx)
 	if err != nil {
 		return err
 	}
@@ -123,7 +107,7 @@ func (a *app) show(s *summary) error {
 
 // repeat shows the state until ctx ends. On a pipe it shows changes alone.
 func (a *app) repeat(ctx context.Context, m *ui.Model) error {
-	v, err := loaded(ctx, m)
+	v, err := m.Await(ctx)
 	tick := time.NewTicker(period)
 	defer tick.Stop()
 	terminal := !a.JSON() && cli.IsTerminal(a.Stdout)
