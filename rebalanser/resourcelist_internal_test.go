@@ -5,10 +5,12 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
 // Events that are not taken are kept up to a limit: beyond it, all resources are listed.
@@ -61,8 +63,11 @@ func TestAChangeIsToldAfterAFailedRead(t *testing.T) {
 		world.Pause(checkInterval) // so that the list is to be checked
 		over, end := context.WithCancel(w.Ctx)
 		end()
+		// read would report a reply that arrives before its check of the context.
+		w.Server.Delay(zktest.Link{}, zktest.ToClient, time.Millisecond)
 		_, _, _, err = l.read(over)
 		require.ErrorIs(w, err, context.Canceled)
+		w.Server.Heal()
 		gone, changed, _, err := l.read(w.Ctx)
 		require.NoError(w, err)
 		require.True(w, changed)
