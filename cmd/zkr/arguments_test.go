@@ -258,7 +258,7 @@ func TestEveryCommandIsListedHere(t *testing.T) {
 			look(sub)
 			switch {
 			case sub.Name() == "help", sub.Name() == "completion", sub.Name() == "demo", sub.Hidden,
-				sub.Name() == "serve", sub.Name() == "version":
+				sub.Name() == "serve", sub.Name() == "version", sub.Name() == "history":
 			case strings.Contains(sub.Use, " "): // the command has arguments
 				assert.True(t, tried[sub.CommandPath()], sub.CommandPath())
 			}

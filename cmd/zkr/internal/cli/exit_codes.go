@@ -91,6 +91,7 @@ const (
 	AwaitsTask    Trait = "awaits a task"   // it waits for the end of a task
 	AwaitsJob     Trait = "awaits a job"    // it waits for the end of a job
 	Compares      Trait = "compares"        // it changes a number on condition of the old one
+	ReadsFiles    Trait = "reads files"     // it talks to no server, though an argument names a znode
 	NeedsFreeName Trait = "needs free name" // it fails while a job of the name exists
 )
 
@@ -111,7 +112,7 @@ func has(t Trait) func(*cobra.Command) bool {
 // TalksToServers reports whether cmd talks to servers: cmd has an argument that names
 // something in ZooKeeper, or the trait Connects.
 func TalksToServers(cmd *cobra.Command) bool {
-	return len(ArgumentNames(cmd)) > 0 && cmd.Name() != "help" || has(Connects)(cmd)
+	return !has(ReadsFiles)(cmd) && len(ArgumentNames(cmd)) > 0 && cmd.Name() != "help" || has(Connects)(cmd)
 }
 
 // writes reports whether cmd makes changes, whose outcome can remain unknown.

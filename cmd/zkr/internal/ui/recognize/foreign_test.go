@@ -46,7 +46,7 @@ func told(w *World) string {
 			fmt.Fprintf(&b, "  guess: %s\n", t.Guess)
 		}
 		for _, c := range t.Queue {
-			fmt.Fprintf(&b, "  %d %q of %s: %s %v\n", c.Seq, c.ID, c.Session, c.roleIn(t.Kind), c.Watches)
+			fmt.Fprintf(&b, "  %d %q of %s: %s %v\n", c.Seq, c.ID, c.Session, c.RoleIn(t.Kind), c.Watches)
 		}
 		members := t.Members
 		if m := t.Meeting; m != nil {

@@ -159,7 +159,7 @@ func (l *looker) setRoles(t *Thing) {
 		}
 	}
 	for _, c := range t.Queue {
-		is(c.Path, c.roleIn(t.Kind), c.ID)
+		is(c.Path, c.RoleIn(t.Kind), c.ID)
 	}
 	as := map[Kind]string{Barrier: "waits at", Double: "waits at", Group: "is in", Service: "serves", Job: "works for", Tasks: "works for", Counter: "writes"}[t.Kind]
 	for _, m := range t.Members {
@@ -180,8 +180,8 @@ func (l *looker) setRoles(t *Thing) {
 	}
 }
 
-// roleIn is the role of a contender in a thing.
-func (c *Contender) roleIn(k Kind) string {
+// RoleIn is the role of a contender in a thing.
+func (c *Contender) RoleIn(k Kind) string {
 	switch {
 	case !c.Holds && k == Election:
 		return "stands for"

@@ -1,0 +1,29 @@
+// Package history tells who held, awaited or belonged to what, and when, from the
+// transaction logs and snapshots of ZooKeeper's servers.
+//
+// # How it works
+//
+// A Reader has the znodes at and below one path, as they were after each transaction, and
+// recognizes in them what package recognize knows. A Stay is the time that a client is in a
+// thing: in the queue of a lock, in a group, in a job. A change of the things begins, grants
+// or ends stays, at the time and zxid of the transaction that made the change.
+//
+// # What a log tells, and what it does not tell
+//
+// The order of transactions and their zxids are exact. Times are those of the leader's clock
+// of the moment, in milliseconds; two leaders may disagree.
+//
+// A session that ended is either closed by its client, or expired by the leader: only the
+// client's request has a number (cxid).
+//
+// The moments in which clients read, watched, connected again, or believed something are in no
+// log. A znode that was created and removed between two states of a snapshot that was being
+// written is not seen.
+//
+// # The beginning
+//
+// The first state comes from a snapshot, unless the logs begin with the first transaction of
+// the ensemble. A snapshot contains later transactions, so the first state is that of
+// Snapshot.End. A hold of that state was granted before; Stay.Granted is nil, and Stay.Before
+// true.
+package history

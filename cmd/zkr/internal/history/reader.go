@@ -1,0 +1,179 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/txnlog"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
+)
+
+// Options are the optional arguments of NewReader. nil means all defaults.
+type Options struct {
+	// Until ends the reading before the first transaction after a moment; default: at the
+	// end of the logs.
+	Until time.Time
+	// Began, Granted and Ended are called by Run in the order of the transactions, Ended also
+	// at the end for stays that last, with Stay.Ended nil.
+	Began, Granted, Ended func(*Stay)
+	// Thing is called with each thing that comes or changes, and the moment.
+	Thing func(*recognize.Thing, Moment)
+	// Report receives what the readers of the files find.
+	Report func(txnlog.Finding)
+}
+
+// Summary is what a Reader has read.
+type Summary struct {
+	// First is the first state, Last the last transaction that was read.
+	First Moment `json:"first"`
+	Last  Moment `json:"last"`
+	// Snapshot is the file of the first state; empty if the logs begin with the ensemble.
+	Snapshot string `json:"snapshot,omitempty"`
+	// Transactions counts all that were read, and Changes those that changed something at
+	// or below the root.
+	Transactions int64 `json:"transactions"`
+	Changes      int64 `json:"changes"`
+}
+
+// Reader reads the history of the znodes at and below a root. One goroutine at a time may
+// use a Reader, except for Progress.
+type Reader struct {
+	o     Options
+	merge *txnlog.Merge
+	tree  *tree
+	start *start
+	know  recognize.Recognizer
+	stays stays
+	sum   Summary
+	began bool // the first state exists
+}
+
+// ErrNoStart means that no snapshot, and no first log, shows the state that the logs change.
+var ErrNoStart = errors.New("no state to begin with: the logs do not begin with the ensemble, and no complete snapshot is as old as they are")
+
+// NewReader opens the files of one or several servers of an ensemble. The caller closes the
+// reader. The error wraps ErrNoStart, or is one of the file system or of txnlog.
+func NewReader(root string, folders []*txnlog.Folder, o *Options) (*Reader, error) {
+	r := newReader(root, o)
+	var err error
+	if r.start, err = findStart(r.tree, folders, r.o.Report); err != nil {
+		return nil, err
+	}
+	r.sum.Snapshot = r.start.file
+	r.merge, err = txnlog.NewMerge(&txnlog.ReadOptions{From: r.start.from, Report: r.o.Report}, folders...)
+	return r, err
+}
+
+// newReader makes a reader without files.
+func newReader(root string, o *Options) *Reader {
+	r := &Reader{tree: newTree(root), start: &start{}}
+	if o != nil {
+		r.o = *o
+	}
+	for _, fn := range []*func(*Stay){&r.o.Began, &r.o.Granted, &r.o.Ended} {
+		if *fn == nil {
+			*fn = func(*Stay) {}
+		}
+	}
+	if r.o.Report == nil {
+		r.o.Report = func(txnlog.Finding) {}
+	}
+	r.stays = stays{open: map[place]*Stay{}, of: map[string]map[place]bool{}, began: r.o.Began, granted: r.o.Granted, ended: r.o.Ended}
+	return r
+}
+
+// Close closes the files.
+func (r *Reader) Close() error { return r.merge.Close() }
+
+// Progress is how many bytes of how many have been read.
+func (r *Reader) Progress() (done, total int64) { return r.merge.Progress() }
+
+// Run reads until the end of the logs, or until Options.Until. After an error the summary is
+// that of what was read.
+func (r *Reader) Run(ctx context.Context) (Summary, error) {
+	var failed error
+	for failed == nil {
+		if r.sum.Transactions%4096 == 0 && ctx.Err() != nil {
+			failed = context.Cause(ctx)
+			break
+		}
+		txn, err := r.merge.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			failed = fmt.Errorf("history: %w", err)
+			break
+		}
+		if !r.o.Until.IsZero() && txn.Time.After(r.o.Until) {
+			break
+		}
+		r.take(txn)
+	}
+	if !r.began {
+		r.begin(r.sum.Last)
+	}
+	for _, s := range r.stays.rest() {
+		r.o.Ended(s)
+	}
+	return r.sum, failed
+}
+
+// take applies a transaction.
+func (r *Reader) take(txn *txnlog.Txn) {
+	at := Moment{txn.Time, txn.Zxid}
+	if !r.began && txn.Zxid > r.start.exact {
+		at := Moment{txn.Time, r.start.exact}
+		if r.sum.Transactions > 0 {
+			at.Time = r.sum.Last.Time
+		}
+		r.begin(at)
+	}
+	r.sum.Last = at
+	r.sum.Transactions++
+	changed := r.tree.apply(txn)
+	if len(changed) == 0 || !r.began {
+		return
+	}
+	r.sum.Changes++
+	r.step(r.know.Update(changed, recognize.Past{}, txn.Time), at, txn)
+}
+
+// begin makes the first state.
+func (r *Reader) begin(at Moment) {
+	r.began, r.sum.First = true, at
+	nodes := r.know.Replace(valuesInOrder(r.tree.nodes), recognize.Past{}, at.Time)
+	r.step(nodes, at, nil)
+}
+
+func valuesInOrder(nodes map[string]*recognize.Node) iter.Seq[*recognize.Node] {
+	return func(yield func(*recognize.Node) bool) {
+		for _, path := range slices.Sorted(maps.Keys(nodes)) {
+			if !yield(nodes[path]) {
+				return
+			}
+		}
+	}
+}
+
+func (r *Reader) step(d recognize.Delta, at Moment, txn *txnlog.Txn) {
+	r.stays.step(d, r.tree, at, txn)
+	if r.o.Thing != nil {
+		for _, t := range d.Come {
+			r.o.Thing(t, at)
+		}
+	}
+}
+
+func timeOf(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms)
+}

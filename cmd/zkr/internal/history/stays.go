@@ -1,0 +1,151 @@
+package history
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/txnlog"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
+)
+
+// stays follows the stays in the things of successive states.
+type stays struct {
+	open map[place]*Stay
+	// of are the places in a thing.
+	of map[string]map[place]bool
+	// began, granted and ended are called in the order of the transactions.
+	began, granted, ended func(*Stay)
+}
+
+// place identifies a stay among those that last.
+type place struct{ thing, znode, resource string }
+
+// step takes what a transaction has changed. The first state has no transaction: what has been
+// granted there was granted before.
+func (y *stays) step(d recognize.Delta, tree *tree, at Moment, txn *txnlog.Txn) {
+	left := map[place]bool{}
+	for _, t := range d.Gone {
+		for p := range y.of[t.Path] {
+			left[p] = true
+		}
+	}
+	type arrival struct {
+		place
+		part
+		thing *recognize.Thing
+	}
+	var come []arrival
+	for _, t := range d.Come {
+		for _, p := range partsOf(t) {
+			a := arrival{place{t.Path, p.znode, p.resource}, p, t}
+			delete(left, a.place)
+			come = append(come, a)
+		}
+	}
+	// The former holder ends before the next one is granted.
+	for _, p := range sortedPlaces(left) {
+		y.end(p, at, txn)
+	}
+	for _, a := range come {
+		y.arrive(a.place, a.part, a.thing, tree, at, txn)
+	}
+}
+
+func sortedPlaces(all map[place]bool) []place {
+	out := make([]place, 0, len(all))
+	for p := range all {
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.thing, b.thing), cmp.Compare(a.znode, b.znode), cmp.Compare(a.resource, b.resource))
+	})
+	return out
+}
+
+// arrive takes a part of a thing that has come, or changed.
+func (y *stays) arrive(at place, p part, t *recognize.Thing, tree *tree, now Moment, txn *txnlog.Txn) {
+	var czxid, ctime int64
+	if n := tree.nodes[p.znode]; n != nil {
+		czxid, ctime = n.Stat.Czxid, n.Stat.Ctime
+	}
+	s := y.open[at]
+	switch {
+	case s == nil:
+	case s.czxid != czxid:
+		y.end(at, now, txn)
+		s = nil
+	case s.Has() && s.As != p.as:
+		y.finish(at, now, Replaced, 0)
+		s = nil
+	}
+	if s == nil {
+		s = &Stay{
+			Path: t.Path, Znode: p.znode, Resource: p.resource, Session: p.session, czxid: czxid,
+			Entered: now, Before: txn == nil && p.has,
+		}
+		if txn == nil && p.resource == "" {
+			s.Entered = Moment{timeOf(ctime), txnlog.Zxid(czxid)}
+		}
+		y.open[at] = s
+		if y.of[at.thing] == nil {
+			y.of[at.thing] = map[place]bool{}
+		}
+		y.of[at.thing][at] = true
+		s.describe(p, t)
+		y.began(s)
+	}
+	s.describe(p, t)
+	if p.has && !s.Has() {
+		s.Granted = &Moment{now.Time, now.Zxid}
+		y.granted(s)
+	}
+}
+
+// describe sets what may change during a stay.
+func (s *Stay) describe(p part, t *recognize.Thing) {
+	s.Kind, s.As, s.Name, s.Permits = t.Kind, p.as, cmp.Or(p.name, s.Name), p.permits
+	if p.token != 0 {
+		s.Token = p.token
+	}
+}
+
+// end ends a stay by a transaction.
+func (y *stays) end(at place, now Moment, txn *txnlog.Txn) {
+	s := y.open[at]
+	owner := int64(s.Session)
+	switch {
+	case txn == nil:
+		y.finish(at, now, Removed, 0)
+	case txn.Type == txnlog.TypeCloseSession && txn.Session == owner && txn.Cxid == 0:
+		y.finish(at, now, Expired, 0)
+	case txn.Type == txnlog.TypeCloseSession && txn.Session == owner:
+		y.finish(at, now, Closed, 0)
+	case txn.Session == owner:
+		y.finish(at, now, Released, 0)
+	default:
+		y.finish(at, now, Removed, recognize.SessionID(txn.Session))
+	}
+}
+
+func (y *stays) finish(at place, now Moment, how How, by recognize.SessionID) {
+	s := y.open[at]
+	delete(y.open, at)
+	if delete(y.of[at.thing], at); len(y.of[at.thing]) == 0 {
+		delete(y.of, at.thing)
+	}
+	s.Ended, s.How, s.By = &Moment{now.Time, now.Zxid}, how, by
+	y.ended(s)
+}
+
+// rest are the stays that last.
+func (y *stays) rest() []*Stay {
+	all := make(map[place]bool, len(y.open))
+	for p := range y.open {
+		all[p] = true
+	}
+	out := make([]*Stay, 0, len(all))
+	for _, p := range sortedPlaces(all) {
+		out = append(out, y.open[p])
+	}
+	return out
+}

@@ -1,0 +1,163 @@
+package historycmd
+
+import (
+	"bytes"
+	"strconv"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/history"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/txnlog"
+)
+
+// batch is how many lines of a table are aligned with each other.
+const batch = 1000
+
+// printer prints stays and suspicions as they come.
+type printer struct {
+	*app
+	interval
+	status   *statusLine
+	rows     [][]string
+	header   []string
+	begun    bool // the header was printed
+	lines    int
+	findings int // about the files
+	serious  int
+	err      error // of printing
+}
+
+func (p *printer) add(header, row []string, v any) {
+	p.lines++
+	if p.JSON() {
+		if p.err == nil {
+			p.err = p.PrintJSON(v)
+		}
+		return
+	}
+	p.header, p.rows = header, append(p.rows, row)
+	if len(p.rows) == batch {
+		p.err = p.flush()
+	}
+}
+
+// flush prints the rows that wait.
+func (p *printer) flush() error {
+	if p.err != nil || len(p.rows) == 0 {
+		return p.err
+	}
+	var out bytes.Buffer
+	cli.Columns(&out, p.header, p.rows)
+	text := out.Bytes()
+	if p.begun {
+		text = text[bytes.IndexByte(text, '\n')+1:]
+	}
+	p.rows, p.begun = nil, true
+	p.err = p.status.aside(func() error { return p.Print(text) })
+	return p.err
+}
+
+func (p *printer) stay(s *history.Stay) {
+	switch {
+	case !p.has(s):
+	case p.moment:
+		state := *s
+		if !s.HasAt(p.from) {
+			state.Granted, state.As = nil, waitingFor(s)
+		}
+		p.add([]string{"PATH", "KIND", "WHO", "AS", "SINCE", "FOR", "TOKEN", "SESSION", "THEN"}, []string{
+			s.Path, string(s.Kind), s.Client(), asOf(&state), since(&state), lasted(p.from, &state), token(&state), cli.OrElse(s.Session.String(), "-"), then(s),
+		}, s)
+	default:
+		p.add([]string{"FROM", "TO", "PATH", "WHO", "AS", "WAITED", "HELD", "TOKEN", "END"}, []string{
+			cli.Timestamp(begin(s)), end(s), s.Path, s.Client(), asOf(s), duration(s.Waited()), duration(s.Held()), token(s), then(s),
+		}, s)
+	}
+}
+
+// begin is the grant, or the entry of a client that only waited.
+func begin(s *history.Stay) time.Time {
+	if s.Granted != nil {
+		return s.Granted.Time
+	}
+	return s.Entered.Time
+}
+
+func since(s *history.Stay) string {
+	if s.Before {
+		return "before"
+	}
+	return cli.Timestamp(begin(s))
+}
+
+func lasted(at time.Time, s *history.Stay) string {
+	if s.Before {
+		return "-"
+	}
+	return duration(at.Sub(begin(s)), true)
+}
+
+func end(s *history.Stay) string {
+	if s.Ended == nil {
+		return "-"
+	}
+	return cli.Timestamp(s.Ended.Time)
+}
+
+func asOf(s *history.Stay) string {
+	if s.Resource != "" {
+		return "owns " + s.Resource
+	}
+	return s.As
+}
+
+// waitingFor is the role of a client before its grant.
+func waitingFor(s *history.Stay) string {
+	if s.Has() {
+		return "waits for"
+	}
+	return s.As
+}
+
+func token(s *history.Stay) string {
+	if s.Token == 0 || !s.Has() {
+		return "-"
+	}
+	return strconv.FormatInt(s.Token, 10)
+}
+
+func duration(d time.Duration, known bool) string {
+	if !known {
+		return "-"
+	}
+	return d.Round(time.Millisecond).String()
+}
+
+// then is how a stay ended.
+func then(s *history.Stay) string {
+	switch {
+	case s.Ended == nil:
+		return "lasts"
+	case s.By != 0:
+		return "removed by " + s.By.String()
+	case !s.Has() && s.How == history.Released:
+		return "gave up"
+	}
+	return string(s.How)
+}
+
+func (p *printer) finding(txnlog.Finding) { p.findings++ }
+
+func (p *printer) suspicion(s history.Suspicion) {
+	if !s.At.Time.IsZero() && (s.At.Time.Before(p.from) || !p.to.IsZero() && s.At.Time.After(p.to)) {
+		return
+	}
+	if isSerious(s) {
+		p.serious++
+	}
+	when := s.At.Zxid.String()
+	if !s.At.Time.IsZero() {
+		when = cli.Timestamp(s.At.Time)
+	}
+	p.add([]string{"TIME", "LEVEL", "WHAT", "PATH", "WHY"}, []string{when, string(s.Level), s.Kind, s.Path, s.Text}, s)
+}
