@@ -145,3 +145,36 @@ func TestListShowsStrangersDataWithoutBreakingTheTable(t *testing.T) {
 	assert.Contains(t, out, "none", "it belongs to no session")
 	assert.Equal(t, 2, strings.Count(out, "\n"))
 }
+
+func TestListWithoutAPathShowsAllLocks(t *testing.T) {
+	b := newBed(t)
+	z := b.run("lock", "ls").ends(0)
+	assert.Equal(t, "zkr: no lock is held or waited for\n", z.err.String())
+	assert.JSONEq(t, `{"locks":[]}`, b.run("lock", "ls", "-o", "json").ends(0).out.String())
+
+	b.start(locked("/app/b", []string{"--id", "holder"}, "sleep", "100")...)
+	b.queued("/app/b", 1)
+	b.start(locked("/app/b", []string{"--id", "first"}, "true")...)
+	b.queued("/app/b", 2)
+	b.start(locked("/app/b", []string{"--id", "second"}, "true")...)
+	b.queued("/app/b", 3)
+	b.take("/a")
+	b.candidates("/app/leader", "no lock")
+	text := b.run("lock", "ls").ends(0).out.String()
+	assert.Equal(t, 3, strings.Count(text, "\n"), text)
+	assert.True(t, hasLine(text, []string{"/app/b", "mutex", "holder", " 2 ", "first"}), text)
+	assert.Less(t, strings.Index(text, "/a "), strings.Index(text, "/app/b"), text)
+	var got struct {
+		Locks []struct {
+			Path, Kind, First string
+			Holders           []string
+			Waiting           int
+			Entered, Since    time.Time
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(b.run("lock", "ls", "-o", "json").ends(0).out.String()), &got))
+	require.Len(t, got.Locks, 2)
+	two := got.Locks[1]
+	assert.Equal(t, []any{"/app/b", "mutex", []string{"holder"}, "first", 2}, []any{two.Path, two.Kind, two.Holders, two.First, two.Waiting})
+	assert.False(t, two.Since.Before(two.Entered))
+}

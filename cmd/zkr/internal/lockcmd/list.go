@@ -35,22 +35,29 @@ func (a *app) lockList() *cobra.Command {
 	var permits int
 	var v2 bool
 	cmd := &cobra.Command{
-		Annotations: cli.Does(cli.Reads),
-		Use:         "ls PATH",
-		Short:       "Show the holders of the lock PATH and the waiting contenders, in order",
+		Annotations: cli.Does(cli.Connects, cli.Reads),
+		Use:         "ls [PATH]",
+		Short:       "Show the holders of the lock PATH and the waiting contenders, in order, or all locks",
 		Long: "Shows the contenders for the lock PATH, in order. STATE is holds or waits. SINCE is\n" +
 			"when the contender queued up, by the servers' clock. Clients that wait beside a long\n" +
 			"queue, in PATH.waiting, are listed last. The number of a semaphore's\n" +
 			"permits is read from PATH, except for Curator's semaphores: give it with -n. A note on\n" +
 			"stderr says if PATH has contenders of another recipe, which the lock does not exclude.\n" +
 			"A PATH that does not exist is not an error, because servers remove the znode of an\n" +
-			"unused lock: a note on stderr says so, and with -o json exists is false.",
-		Example: "  zkr lock ls /locks/backup\n" +
+			"unused lock: a note on stderr says so, and with -o json exists is false.\n\n" +
+			"Without PATH, all mutexes, read/write locks and semaphores of the ensemble, or below\n" +
+			"the chroot, are listed, with their holders, how many wait, and since when the first\n" +
+			"one does; for this the whole tree is read.",
+		Example: "  zkr lock ls\n  zkr lock ls /locks/backup\n" +
 			"  zkr lock ls /slots/encode --curator-v2 -n 3\n" +
 			"  zkr lock ls /locks/backup -o json | jq -r '.contenders[] | select(.state == \"holds\") | .id'",
-		Args: cli.OnPath("lock"),
+		Args: cli.OptionalPath,
 		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			switch {
+			case len(args) == 0 && (permits != 0 || v2):
+				return exit.Usage("-n and --curator-v2 are for one semaphore: give its PATH")
+			case len(args) == 0:
+				return a.listAll(cmd.Context())
 			case permits < 0:
 				return exit.Usage("-n is %d; it must be 0 (read from PATH) or more", permits)
 			case v2 && permits < 1:

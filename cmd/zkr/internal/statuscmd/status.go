@@ -48,36 +48,16 @@ func (a *app) status() *cobra.Command {
 			}
 			if watch {
 				return a.Follow(cmd.Context(), func(ctx context.Context, client *session.Client) error {
-					return a.observe(ctx, client, root, a.repeat)
+					return ui.Observe(ctx, client, root, a.repeat)
 				})
 			}
 			return a.LongCall(cmd.Context(), func(ctx context.Context, client *session.Client) error {
-				return a.observe(ctx, client, root, a.once)
+				return ui.Observe(ctx, client, root, a.once)
 			})
 		}),
 	}
 	cmd.Flags().BoolVar(&watch, "watch", false, "show the state again whenever it changes")
 	return cmd
-}
-
-// observe calls show with a model that has read the tree, until either ends.
-func (a *app) observe(ctx context.Context, client *session.Client, root string, show func(context.Context, *ui.Model) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	m, over := ui.NewModel(client, root), make(chan struct{})
-	// Waited for below; ends with ctx, or when the tree cannot be read.
-	go func() {
-		defer close(over)
-		cancel(m.Run(ctx))
-	}()
-	err := show(ctx, m)
-	ended := context.Cause(ctx) // by Run, or by the caller
-	cancel(nil)
-	<-over
-	if err != nil && ended != nil {
-		return ended
-	}
-	return err
 }
 
 func (a *app) once(ctx context.Context, m *ui.Model) error {
