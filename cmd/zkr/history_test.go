@@ -19,7 +19,7 @@ const scene = "internal/history/testdata/scene"
 
 // stay is a line of zkr history in JSON.
 type stay struct {
-	Path, Kind, Name, As, How, Token string
+	Path, Kind, Client, As, How, Token string
 	By                               string
 	Entered, Granted, Ended          struct{ Time, Zxid string }
 }
@@ -40,7 +40,7 @@ func TestHistoryTellsWhoHeldAndHowItEnded(t *testing.T) {
 	all := history(t, "/locks/report", "--logs", scene)
 	require.Len(t, all, 5)
 	two := all[2]
-	assert.Equal(t, "two holds session expired", strings.Join([]string{two.Name, two.As, two.How}, " "))
+	assert.Equal(t, "two holds session expired", strings.Join([]string{two.Client, two.As, two.How}, " "))
 	assert.NotEmpty(t, two.Token)
 	assert.Equal(t, all[1].Ended, two.Granted)
 	assert.Equal(t, "removed", all[3].How)

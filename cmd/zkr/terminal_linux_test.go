@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -179,4 +180,17 @@ func TestJobWaitShowsOnATerminalHowFarTheyAre(t *testing.T) {
 	b.run("job", "kill", "words").ends(0)
 	finished.says("\r\x1b[Kzkr: the job words was not finished, but killed")
 	finished.says("code 1")
+}
+
+// On a terminal the wait is one line, which is gone when the command begins.
+func TestWaitIsALineThatIsRenewed(t *testing.T) {
+	b := newBed(t)
+	held := b.take("/locks/a")
+	_, screen, shell := onTerminal(b, "zkr lock /locks/a "+flagsOnTerminal+` -- echo in`)
+	const line = "\r\x1b[Kzkr: waiting for "
+	require.Eventually(t, func() bool { return strings.Count(screen.String(), line) == 2 }, patience, 10*time.Millisecond)
+	require.NoError(t, held.Unlock(b.ctx))
+	shell.ends(0)
+	text := screen.String()
+	assert.Equal(t, "\r\x1b[Kin\r\n", text[strings.LastIndex(text, "\r\x1b[K"):])
 }

@@ -78,7 +78,9 @@ cannot find out whether the party has passed, zkr exits with 74.
 			var round int64
 			what := fmt.Sprintf("%d parties at %s", p.parties, p.path)
 			if err := a.Await(cmd.Context(), timeout, what, func(ctx context.Context, client *session.Client) (err error) {
-				round, err = barrier.New(client, p.path, p.parties, &p.opts).Await(ctx)
+				b := barrier.New(client, p.path, p.parties, &p.opts)
+				defer a.NoteWait(ctx, func(ctx context.Context) (string, error) { return p.waitsFor(ctx, b.Waiting) })()
+				round, err = b.Await(ctx)
 				return err
 			}); err != nil {
 				return err
@@ -130,6 +132,9 @@ func (a *app) barrierEnter() *cobra.Command {
 			e.Target = supervise.Target{
 				Name: "the seat in " + e.path, ListCommand: fmt.Sprintf("\"zkr barrier ls %s\"", e.path),
 				EnvPrefix: "ZKR_BARRIER", Acquire: e.enter,
+				WaitsFor: func(ctx context.Context, client *session.Client) (string, error) {
+					return e.waitsFor(ctx, barrier.NewDouble(client, e.path, e.parties, &e.opts).Waiting)
+				},
 			}
 			return supervise.Run(cmd.Context(), a.App, &e.RunSpec)
 		}),
@@ -137,6 +142,26 @@ func (a *app) barrierEnter() *cobra.Command {
 	e.RunFlags(cmd)
 	e.partyFlags(cmd)
 	return cmd
+}
+
+// waitsFor counts the parties; "" before this party has come, and when all have.
+func (p *party) waitsFor(ctx context.Context, list func(context.Context) ([]barrier.Party, error)) (string, error) {
+	all, err := list(ctx)
+	inside := 0
+	for _, one := range all {
+		if one.Inside {
+			inside++
+		}
+	}
+	come := len(all) - inside
+	if come == 0 || come >= p.parties && inside == 0 {
+		return "", err
+	}
+	text := fmt.Sprintf("waiting at %s: %d of %d parties have come", p.path, come, p.parties)
+	if inside > 0 {
+		text += fmt.Sprintf(", and %d of the last round have not left", inside)
+	}
+	return text, err
 }
 
 func (p *party) enter(ctx context.Context, client *session.Client) (*supervise.Hold, error) {

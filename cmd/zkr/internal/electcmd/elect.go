@@ -49,7 +49,7 @@ func (a *app) elect() *cobra.Command {
 			}
 			e.Target = supervise.Target{
 				Name: "the leadership of " + e.path, ListCommand: fmt.Sprintf("\"zkr elect ls %s\"", e.path),
-				EnvPrefix: "ZKR_LEADER", Acquire: e.campaign,
+				EnvPrefix: "ZKR_LEADER", Acquire: e.campaign, WaitsFor: supervise.Queue(e.list, describe),
 			}
 			return supervise.Run(cmd.Context(), a.App, &e.RunSpec)
 		}),
@@ -85,4 +85,12 @@ func (e *electSpec) campaign(ctx context.Context, client *session.Client) (*supe
 	return &supervise.Hold{
 		Holdable: l, Token: l.Token(), Vars: []string{fmt.Sprintf("ZKR_LEADER_TERM=%d", l.Term())}, Release: l.Resign,
 	}, nil
+}
+
+func (e *electSpec) list(ctx context.Context, client *session.Client) ([]election.Candidate, error) {
+	return election.New(client, e.path, &e.opts).Candidates(ctx)
+}
+
+func describe(c election.Candidate) supervise.Contender {
+	return supervise.Contender{Name: c.ID, Session: c.Session, Since: c.Since, Holds: c.Leads}
 }

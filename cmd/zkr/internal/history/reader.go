@@ -31,14 +31,14 @@ type Options struct {
 // Summary is what a Reader has read.
 type Summary struct {
 	// First is the first state, Last the last transaction that was read.
-	First Moment `json:"first"`
-	Last  Moment `json:"last"`
+	First Moment
+	Last  Moment
 	// Snapshot is the file of the first state; empty if the logs begin with the ensemble.
-	Snapshot string `json:"snapshot,omitempty"`
+	Snapshot string
 	// Transactions counts all that were read, and Changes those that changed something at
 	// or below the root.
-	Transactions int64 `json:"transactions"`
-	Changes      int64 `json:"changes"`
+	Transactions int64
+	Changes      int64
 }
 
 // Reader reads the history of the znodes at and below a root. One goroutine at a time may

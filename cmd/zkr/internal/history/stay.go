@@ -39,7 +39,7 @@ type Stay struct {
 	Znode    string `json:"znode"`
 	Resource string `json:"resource,omitempty"`
 	// Name is the client's own name, if the recipe stores one.
-	Name    string              `json:"name,omitempty"`
+	Name    string              `json:"client,omitempty"`
 	Session recognize.SessionID `json:"session,omitempty"`
 	// As is the newest role: holds, reads, waits for, leads, is in, works for.
 	As string `json:"as"`

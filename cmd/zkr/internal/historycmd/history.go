@@ -130,7 +130,7 @@ func (v interval) has(s *history.Stay) bool {
 
 // show reads the files and prints.
 func (a *app) show(ctx context.Context, root string, folders []*txnlog.Folder, v interval, suspicious bool) error {
-	out := &printer{app: a, interval: v, status: &statusLine{app: a}}
+	out := &printer{app: a, interval: v, status: a.StatusLine()}
 	// Stays are followed to their ends, however late they are.
 	o := &history.Options{Ended: out.stay, Report: out.finding}
 	if suspicious {
@@ -143,7 +143,7 @@ func (a *app) show(ctx context.Context, root string, folders []*txnlog.Folder, v
 		return startAdvice(err)
 	}
 	defer func() { _ = r.Close() }() // only read
-	stop := out.status.follow(r)
+	stop := follow(out.status, r)
 	sum, err := r.Run(ctx)
 	stop()
 	if err = errors.Join(err, out.flush()); err != nil {

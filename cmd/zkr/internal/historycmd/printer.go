@@ -17,7 +17,7 @@ const batch = 1000
 type printer struct {
 	*app
 	interval
-	status   *statusLine
+	status   *cli.StatusLine
 	rows     [][]string
 	header   []string
 	begun    bool // the header was printed
@@ -53,7 +53,7 @@ func (p *printer) flush() error {
 		text = text[bytes.IndexByte(text, '\n')+1:]
 	}
 	p.rows, p.begun = nil, true
-	p.err = p.status.aside(func() error { return p.Print(text) })
+	p.err = p.status.Aside(func() error { return p.Print(text) })
 	return p.err
 }
 

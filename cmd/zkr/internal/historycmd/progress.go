@@ -2,45 +2,15 @@ package historycmd
 
 import (
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/history"
 )
 
-// statusLine is the last line of a terminal, which shows how much has been read.
-type statusLine struct {
-	*app
-	// mu guards the terminal's last line; shown tells whether a text stands there.
-	mu    sync.Mutex
-	shown bool
-}
-
-// clearLine goes to the beginning of the line and clears it.
-const clearLine = "\r\x1b[K"
-
-// aside prints something else, without the line.
-func (l *statusLine) aside(print func() error) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.shown {
-		fmt.Fprint(l.Stderr, clearLine)
-		l.shown = false
-	}
-	return print()
-}
-
-func (l *statusLine) set(text string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	fmt.Fprint(l.Stderr, clearLine, text)
-	l.shown = true
-}
-
-// follow shows on a terminal, each second, how much a reader has read, until stop is called.
-func (l *statusLine) follow(r *history.Reader) (stop func()) {
-	if l.JSON() || !cli.IsTerminal(l.Stderr) {
+// follow shows, each second, how much a reader has read, until stop is called.
+func follow(line *cli.StatusLine, r *history.Reader) (stop func()) {
+	if !line.Visible() {
 		return func() {}
 	}
 	over, done := make(chan struct{}), make(chan struct{})
@@ -52,11 +22,11 @@ func (l *statusLine) follow(r *history.Reader) (stop func()) {
 		for {
 			select {
 			case <-over:
-				_ = l.aside(func() error { return nil })
+				line.Clear()
 				return
 			case <-tick.C:
 				read, total := r.Progress()
-				l.set(progressText(read, total, time.Since(began)))
+				line.Set(progressText(read, total, time.Since(began)))
 			}
 		}
 	}()

@@ -123,17 +123,35 @@ func (e *lockSpec) toHold() supervise.Target {
 	if e.permits > 0 {
 		return supervise.Target{
 			Name: "a permit of " + e.path, ListCommand: fmt.Sprintf("\"zkr lock ls -n %d %s\"", e.permits, e.path),
-			EnvPrefix: "ZKR_LOCK", Acquire: e.permit,
+			EnvPrefix: "ZKR_LOCK", Acquire: e.acquirePermit,
+			WaitsFor: supervise.Queue(func(ctx context.Context, client *session.Client) ([]lock.Contender, error) {
+				return e.semaphore(client).Contenders(ctx)
+			}, describe),
 		}
 	}
 	return supervise.Target{
 		Name: "the lock " + e.path, ListCommand: fmt.Sprintf("\"zkr lock ls %s\"", e.path),
-		EnvPrefix: "ZKR_LOCK", Delay: e.opts.LockDelay, Acquire: e.mutex,
+		EnvPrefix: "ZKR_LOCK", Delay: e.opts.LockDelay, Acquire: e.acquireMutex,
+		WaitsFor: supervise.Queue(func(ctx context.Context, client *session.Client) ([]lock.Contender, error) {
+			return e.mutex(client).Contenders(ctx)
+		}, describe),
 	}
 }
 
-func (e *lockSpec) permit(ctx context.Context, client *session.Client) (*supervise.Hold, error) {
-	s := lock.NewSemaphore(client, e.path, e.permits, &e.opts)
+func describe(c lock.Contender) supervise.Contender {
+	return supervise.Contender{Name: string(c.Data), Session: c.Session, Since: c.Since, Holds: c.Holds}
+}
+
+func (e *lockSpec) semaphore(client *session.Client) *lock.Semaphore {
+	return lock.NewSemaphore(client, e.path, e.permits, &e.opts)
+}
+
+func (e *lockSpec) mutex(client *session.Client) *lock.Mutex {
+	return lock.New(client, e.path, &e.opts)
+}
+
+func (e *lockSpec) acquirePermit(ctx context.Context, client *session.Client) (*supervise.Hold, error) {
+	s := e.semaphore(client)
 	acquire := s.Acquire
 	if e.Try {
 		acquire = s.TryAcquire
@@ -145,8 +163,8 @@ func (e *lockSpec) permit(ctx context.Context, client *session.Client) (*supervi
 	return &supervise.Hold{Holdable: p, Token: p.Token(), Release: p.Release}, nil
 }
 
-func (e *lockSpec) mutex(ctx context.Context, client *session.Client) (*supervise.Hold, error) {
-	m := lock.New(client, e.path, &e.opts)
+func (e *lockSpec) acquireMutex(ctx context.Context, client *session.Client) (*supervise.Hold, error) {
+	m := e.mutex(client)
 	get := m.Lock
 	if e.Try {
 		get = m.TryLock

@@ -61,7 +61,7 @@ func (a *app) rwlockRun(mode, short string) *cobra.Command {
 			}
 			e.Target = supervise.Target{
 				Name: fmt.Sprintf("the %s lock %s", mode, e.path), ListCommand: fmt.Sprintf("\"zkr rwlock ls %s\"", e.path),
-				EnvPrefix: "ZKR_LOCK", Acquire: e.lock,
+				EnvPrefix: "ZKR_LOCK", Acquire: e.lock, WaitsFor: supervise.Queue(e.list, describe),
 			}
 			return supervise.Run(cmd.Context(), a.App, &e.RunSpec)
 		}),
@@ -105,6 +105,14 @@ func (e *rwlockSpec) lock(ctx context.Context, client *session.Client) (*supervi
 		return nil, err
 	}
 	return &supervise.Hold{Holdable: h, Token: h.Token(), Vars: []string{"ZKR_LOCK_MODE=" + mode}, Release: h.Unlock}, nil
+}
+
+func (e *rwlockSpec) list(ctx context.Context, client *session.Client) ([]rwlock.Contender, error) {
+	return rwlock.New(client, e.path, &e.opts).Contenders(ctx)
+}
+
+func describe(c rwlock.Contender) supervise.Contender {
+	return supervise.Contender{Name: string(c.Data), Session: c.Session, Since: c.Since, Holds: c.Holds}
 }
 
 // Sharer is an rwlock.Contender in JSON.

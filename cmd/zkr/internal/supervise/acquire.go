@@ -120,6 +120,9 @@ func (r *runner) acquireOnce(ctx context.Context) (*Hold, error) {
 		ctx, cancel = context.WithTimeout(ctx, r.app.Flags.ConnectTimeout+e.Delay)
 		defer cancel()
 	}
+	if !r.spec.Try && r.spec.WaitsFor != nil {
+		defer r.app.NoteWait(ctx, func(ctx context.Context) (string, error) { return r.spec.WaitsFor(ctx, r.client) })()
+	}
 	return r.spec.Acquire(ctx, r.client)
 }
 
