@@ -14,8 +14,8 @@ func TestWaitTextCountsWhoIsAhead(t *testing.T) {
 	}
 	a, b, x, own := c("a\n", 1, true), c("b", 2, true), c("x", 3, false), c("own", 9, false)
 	for want, queue := range map[string][]Contender{
-		"": {}, `waiting for a\n (came 7m0s ago)`: {a}, `waiting for a\n (came 7m0s ago, with 1 other holder)`: {a, b, own, x},
-		`waiting for a\n (came 7m0s ago; 1 ahead in the queue)`: {a, x, own, x, x}, `waiting for a\n (came 7m0s ago; 2 ahead in the queue)`: {a, x, x},
+		"": {}, `waiting for "a\n" (came 7m0s ago)`: {a}, `waiting for "a\n" (came 7m0s ago, with 1 other holder)`: {a, b, own, x},
+		`waiting for "a\n" (came 7m0s ago; 1 ahead in the queue)`: {a, x, own, x, x}, `waiting for "a\n" (came 7m0s ago; 2 ahead in the queue)`: {a, x, x},
 	} {
 		require.Equal(t, want, waitText(queue, 9, now))
 	}
