@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/lock"
@@ -184,25 +185,45 @@ func TestMutexListsTheContendersOfAllClients(t *testing.T) {
 	})
 }
 
-// TestMutexIgnoresRevocation: Curator asks a holder to let go by writing into
-// its node. Our lock does not offer that, and treats it as plain data.
-func TestMutexIgnoresRevocation(t *testing.T) {
+// TestCuratorAsksOurHolder: Curator asks a holder to give the lock back by writing into its
+// znode. A holder that does not wait for such requests keeps the lock, and its guard.
+func TestCuratorAsksOurHolder(t *testing.T) {
 	t.Parallel()
 	java, c, path := start(t, curator, timeout), connect(t), fresh("mutex")
 	held, err := lock.New(c, path, nil).Lock(t.Context())
 	require.NoError(t, err)
-	java.do(t, ask{"do": "revoke", "path": held.Path()})
+	asked := make(chan error, 1)
+	// Waited for below; ends with the hold.
+	go func() { asked <- held.AwaitRevocation(t.Context()) }()
 	waits := java.sendRequest(ask{"do": "hold", "recipe": "mutex", "path": path, "as": "a"})
 	queued(t, c, path, 2)
+	require.Empty(t, asked)
+	java.do(t, ask{"do": "revoke", "path": held.Path()})
+	require.NoError(t, <-asked)
 	data, _, err := held.Session().Get(t.Context(), held.Path())
 	require.NoError(t, err)
 	require.Equal(t, "__REVOKE__", string(data))
 	require.NoError(t, held.Context().Err())
 	_, err = held.Session().Txn(t.Context(), held.Guard(), session.SetOp(path, nil, -1))
-	require.NoError(t, err, "the guard checks that the node is there, not what is in it")
+	require.NoError(t, err, "the guard checks that the znode exists, not its data")
 	require.True(t, waits.pending())
 	require.NoError(t, held.Unlock(t.Context()))
 	waits.requireAnswer(t)
+	java.do(t, ask{"do": "release", "as": "a"})
+}
+
+// TestWeAskCuratorsHolder: the listener of makeRevocable is called.
+func TestWeAskCuratorsHolder(t *testing.T) {
+	t.Parallel()
+	java, c, path := start(t, curator, timeout), connect(t), fresh("mutex")
+	java.do(t, ask{"do": "hold", "recipe": "revocable", "path": path, "as": "a"})
+	m := lock.New(c, path, nil)
+	queue, err := m.Contenders(t.Context())
+	require.NoError(t, err)
+	require.Len(t, queue, 1)
+	require.JSONEq(t, "false", string(java.do(t, ask{"do": "asked", "as": "a"})))
+	require.NoError(t, m.Revoke(t.Context(), queue[0]))
+	require.Eventually(t, func() bool { return string(java.do(t, ask{"do": "asked", "as": "a"})) == "true" }, 20*time.Second, 10*time.Millisecond)
 	java.do(t, ask{"do": "release", "as": "a"})
 }
 

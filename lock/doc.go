@@ -87,7 +87,8 @@
 // go-zookeeper's Lock understands too; with [Options.CuratorV2] those of
 // Curator's InterProcessSemaphoreV2; with [Kazoo] those of Kazoo's Lock. On
 // shared paths the contenders of all these libraries are honored, and all other
-// children are ignored.
+// children are ignored. [Mutex.Revoke] and [Held.AwaitRevocation] are Curator's
+// Revoker and makeRevocable.
 //
 // # Concurrency
 //

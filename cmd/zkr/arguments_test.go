@@ -207,7 +207,7 @@ func TestWrongArgumentsOfAllCommandsAreRefused(t *testing.T) {
 //
 // read only
 var everyCommand = []string{
-	"lock /a -- true", "lock ls", "lock ls /a", "rwlock read /a -- true", "rwlock write /a -- true", "rwlock ls /a",
+	"lock /a -- true", "lock ls", "lock ls /a", "lock revoke /a", "rwlock read /a -- true", "rwlock write /a -- true", "rwlock ls /a",
 	"elect /a -- true", "elect /a --again -- true", "elect ls /a", "elect watch /a",
 	"barrier await /a -n 1", "barrier enter /a -n 1 -- true", "barrier ls /a",
 	"barrier gate set /a", "barrier gate remove /a", "barrier gate wait /a", "barrier gate show /a",

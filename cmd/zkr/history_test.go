@@ -20,8 +20,8 @@ const scene = "internal/history/testdata/scene"
 // stay is a line of zkr history in JSON.
 type stay struct {
 	Path, Kind, Client, As, How, Token string
-	By                               string
-	Entered, Granted, Ended          struct{ Time, Zxid string }
+	By                                 string
+	Entered, Granted, Ended            struct{ Time, Zxid string }
 }
 
 func history(t *testing.T, args ...string) (out []stay) {

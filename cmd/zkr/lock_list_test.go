@@ -146,6 +146,28 @@ func TestListShowsStrangersDataWithoutBreakingTheTable(t *testing.T) {
 	assert.Equal(t, 2, strings.Count(out, "\n"))
 }
 
+func TestHolderIsAskedForTheLock(t *testing.T) {
+	b := newBed(t)
+	z := b.run("lock", "revoke", "/l").ends(exit.CodeFailed)
+	assert.Contains(t, z.err.String(), "the lock /l has no holder")
+
+	holder := b.start(running([]string{"lock", "/l", "--revocable", "--id", "web-1"}, "sh", "-c", "trap 'echo yields; exit 3' TERM; echo in; while :; do sleep 0.1; done")...)
+	holder.says("in")
+	next := b.start(locked("/l", nil, "true")...)
+	b.queued("/l", 2)
+	assert.Regexp(t, `^asked web-1 \(session 0x[0-9a-f]+\)\n$`, b.run("lock", "revoke", "/l").ends(0).out.String())
+	holder.says("yields")
+	holder.ends(3)
+	assert.Contains(t, holder.err.String(), "zkr: another client asks for the lock /l: the command gets TERM\n")
+	next.ends(0)
+
+	deaf := b.start(locked("/l", nil, "sh", "-c", "echo in; exec sleep 1000")...)
+	deaf.says("in")
+	assert.Contains(t, b.run("lock", "revoke", "/l", "-o", "json").ends(0).out.String(), `"znode":"/l/`)
+	assert.Contains(t, b.run("lock", "ls", "/l").ends(0).out.String(), "__REVOKE__")
+	b.run("lock", "/s", "-n", "2", "--revocable", "--", "true").ends(exit.CodeUsage)
+}
+
 func TestListWithoutAPathShowsAllLocks(t *testing.T) {
 	b := newBed(t)
 	z := b.run("lock", "ls").ends(0)

@@ -45,6 +45,10 @@ const (
 	DirLeases = "leases"
 )
 
+// RevokeData in the znode of a mutex's contender asks the contender to give the lock back
+// (Curator's LockInternals.REVOKE_MESSAGE).
+const RevokeData = "__REVOKE__"
+
 // MutexMarkers are the markers of all contenders that a mutex honors.
 func MutexMarkers() []string { return []string{CuratorMutex, KazooLock} }
 

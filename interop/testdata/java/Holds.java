@@ -46,6 +46,7 @@ final class Holds {
             Revoker.attemptRevoke(clients.of(with), with.get("path").asText());
             return null;
         });
+        commands.put("asked", with -> ((Turn.Revocable) holds.get(with.get("as").asText()).turn).isAsked());
     }
 
     private Object hold(JsonNode with) throws Exception {

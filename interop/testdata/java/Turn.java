@@ -27,6 +27,7 @@ interface Turn {
         String id = with.path("who").asText("java");
         switch (recipe) {
             case "mutex": return new Mutex(client, path);
+            case "revocable": return new Revocable(client, path);
             case "read": return new ReadWrite(client, path).new Reading();
             case "write": return new ReadWrite(client, path).new Writing();
             case "downgrade": return new ReadWrite(client, path).new Downgrading();
@@ -44,6 +45,31 @@ interface Turn {
         Mutex(CuratorFramework client, String path) {
             super(client, path);
             this.client = client;
+        }
+
+        public long enter() throws Exception {
+            acquire();
+            return Clients.token(client, getLockPath());
+        }
+
+        public void leave() throws Exception {
+            release();
+        }
+    }
+
+    /** A mutex whose holder is told when it is asked to release. */
+    final class Revocable extends InterProcessMutex implements Turn {
+        private final CuratorFramework client;
+        private volatile boolean asked;
+
+        Revocable(CuratorFramework client, String path) {
+            super(client, path);
+            this.client = client;
+            makeRevocable(lock -> asked = true);
+        }
+
+        boolean isAsked() {
+            return asked;
         }
 
         public long enter() throws Exception {

@@ -17,8 +17,10 @@ type lockSpec struct {
 	supervise.RunSpec
 	path    string
 	permits int // of a semaphore; 0: a mutex
-	layout  string
-	opts    lock.Options
+	// revocable: the command ends when another client asks for the lock.
+	revocable bool
+	layout    string
+	opts      lock.Options
 }
 
 const lockHelp = `Runs CMD while holding the lock PATH, and releases the lock when CMD has ended. All
@@ -86,7 +88,8 @@ func (a *app) lock() *cobra.Command {
 	f.StringVar(&e.layout, "layout", "curator", "the znodes' `layout`: curator or kazoo")
 	cli.OneOf(cmd, "layout", "curator", "kazoo")
 	f.BoolVar(&e.opts.CuratorV2, "curator-v2", false, "with -n: share the path with Curator's InterProcessSemaphoreV2")
-	cmd.AddCommand(a.lockList())
+	f.BoolVar(&e.revocable, "revocable", false, "end the command with TERM when another client asks for the lock: \"zkr lock revoke\", or Curator's Revoker")
+	cmd.AddCommand(a.lockList(), a.revoke())
 	return cmd
 }
 
@@ -112,6 +115,8 @@ func (e *lockSpec) checkAll(cmd *cobra.Command) error {
 		return exit.Usage("--lock-delay is %v; it must be 0 (none) or more", e.opts.LockDelay)
 	case e.permits > 0 && (e.opts.LockDelay > 0 || e.opts.Layout != lock.Curator):
 		return exit.Usage("--lock-delay and --layout are for a mutex; they have no meaning with -n")
+	case e.permits > 0 && e.revocable:
+		return exit.Usage("--revocable is for a mutex; it has no meaning with -n")
 	case e.permits == 0 && e.opts.CuratorV2:
 		return exit.Usage("--curator-v2 is for a semaphore, and needs -n")
 	}
@@ -173,5 +178,9 @@ func (e *lockSpec) acquireMutex(ctx context.Context, client *session.Client) (*s
 	if err != nil {
 		return nil, err
 	}
-	return &supervise.Hold{Holdable: h, Token: h.Token(), Release: h.Unlock}, nil
+	hold := &supervise.Hold{Holdable: h, Token: h.Token(), Release: h.Unlock}
+	if e.revocable {
+		hold.AwaitRequest = h.AwaitRevocation
+	}
+	return hold, nil
 }

@@ -42,10 +42,16 @@ func (r *runner) command(ctx context.Context) error {
 	if foreground {
 		r.tty.give(r.group.id)
 	}
+	asked, stop := r.hold.watchRequests()
+	defer stop()
 	for {
 		select {
 		case <-g.Context().Done():
 			return r.lost()
+		case <-asked:
+			asked = nil
+			a.Note("another client asks for %s: the command gets TERM", r.spec.Name)
+			r.signal(syscall.SIGTERM)
 		case status := <-r.group.exited:
 			return r.ended(ctx, status)
 		case sig := <-r.group.stopped:
@@ -54,6 +60,23 @@ func (r *runner) command(ctx context.Context) error {
 			r.signal(sig.(syscall.Signal))
 		}
 	}
+}
+
+// watchRequests reports that another client asks for the hold, until stop is called.
+func (g *Hold) watchRequests() (asked <-chan struct{}, stop func()) {
+	if g.AwaitRequest == nil {
+		return nil, func() {}
+	}
+	ctx, cancel := context.WithCancel(g.Context())
+	came, done := make(chan struct{}), make(chan struct{})
+	// Waited for by stop; ends with the hold.
+	go func() {
+		defer close(done)
+		if g.AwaitRequest(ctx) == nil {
+			close(came)
+		}
+	}()
+	return came, func() { cancel(); <-done }
 }
 
 // lost ends a command that must not go on. When trust ran out, the session, and

@@ -47,6 +47,8 @@ type Hold struct {
 	Token   int64    // 0: no token
 	Vars    []string // NAME=value, for the command's environment
 	Release func(context.Context) error
+	// AwaitRequest returns nil when another client asks for the hold; nil: none can ask.
+	AwaitRequest func(context.Context) error
 	// Patient: the release waits for others, until a signal.
 	Patient bool
 	// Finishes: the release records that the command has done its part.

@@ -186,7 +186,7 @@ func idIn(n *Node) string {
 	if r, ok := readRecord[identified](n); ok && r.ID != "" {
 		return Text([]byte(r.ID), idWidth)
 	}
-	if d := string(n.Data); d == revoked || d == ownData {
+	if d := string(n.Data); d == lockformat.RevokeData || d == ownData {
 		return "" // not an id: the first has overwritten the id
 	}
 	return Text(n.Data, idWidth)

@@ -55,7 +55,7 @@ func (l *looker) isExclusive(s *spot) bool {
 		}
 	}
 	for _, c := range s.children {
-		if mark, before := findMarker(c.name); mark == lockformat.CuratorMutex && (string(c.Data) == revoked || len(protectionID(before)) == hexDigits) {
+		if mark, before := findMarker(c.name); mark == lockformat.CuratorMutex && (string(c.Data) == lockformat.RevokeData || len(protectionID(before)) == hexDigits) {
 			return true
 		}
 	}

@@ -27,7 +27,6 @@ const (
 
 // Data that identifies a node.
 const (
-	revoked = "__REVOKE__"       // Curator's InterProcessMutex: the holder is asked to release
 	ownData = "\x124"            // ZooKeeper's own WriteLock, always
 	packed  = "\x00\x01\x00\x01" // Curator's queues except the simple one: the beginning of each item
 )

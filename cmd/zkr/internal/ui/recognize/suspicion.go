@@ -3,6 +3,8 @@ package recognize
 import (
 	"fmt"
 	"time"
+
+	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 )
 
 // lasting describes the problem of a contender whose znode must be removed by
@@ -53,7 +55,7 @@ func (l *looker) findSuspicions(t *Thing) {
 			}
 			twins[id] = c
 		}
-		if string(node.Data) == revoked {
+		if string(node.Data) == lockformat.RevokeData {
 			t.addProblem(Hint, c.Path, "another client has asked the contender with number %d to release (Curator's revocation)", c.Seq)
 		}
 	}
