@@ -104,7 +104,7 @@ func TestSweepUnderEveryFault(t *testing.T) {
 		p := e.State.(*world.Party)
 		crew := p.State.(*crew)
 		crew.start(dispatch.NewMaster(p.Tested, path, nil).Run)
-		world.Pause(8 * time.Minute) // for some of the buckets
+		world.Pause(4 * time.Minute) // for some of the buckets
 		return nil
 	}
 	c.Check = func(e *matrix.Env) error {

@@ -37,7 +37,7 @@ func Tested(n int) int { n++; return n }
 
 func Untested(n int) int { n--; return n }
 
-func Hangs(n int) int { for { if n == 0 { break }; n-- }; return n }
+func Hangs(n int) int { c := make(chan int, n); n--; if n == 0 { c <- n }; return <-c }
 
 func Elsewhere(n int) int { n += 2; return n }
 
