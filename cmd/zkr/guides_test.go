@@ -1,0 +1,100 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+)
+
+// guides are the pages of docs whose commands are run.
+//
+// read only
+var guides = []string{"runbook", "service", "kubernetes", "upgrading", "coming"}
+
+// commandsOf are the lines of a page's blocks of shell commands.
+func commandsOf(t *testing.T, page string) (out []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../../docs", page+".md"))
+	require.NoError(t, err)
+	inside := false
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimRight(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "```"):
+			inside = line == "```sh"
+		case inside && line != "":
+			out = append(out, line)
+		}
+	}
+	require.NotEmpty(t, out, page)
+	return out
+}
+
+// Every command of the guides does what the guides say: it runs where the things that they
+// speak of exist.
+func TestCommandsOfTheGuidesRun(t *testing.T) {
+	b := newBed(t)
+	held := b.start(running([]string{"lock", "/locks/report"}, "sleep", "1000")...)
+	b.queued("/locks/report", 1)
+	b.candidates("/election/scheduler", "a", "b")
+	b.candidates("/web/leader", "a")
+	b.submit("words", "3")
+	b.run("task", "submit", "/queues/render", "--id", "one").ends(0)
+	b.run("rebalance", "add", "/groups/partitions", "p1", "p2").ends(0)
+	b.run("members", "ls", "/services/web").ends(0)
+	bin := t.TempDir()
+	script := "#!/bin/sh\nexec " + "'" + os.Args[0] + "' \"$@\"\n"
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "zkr"), []byte(script), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "scheduler"), []byte("#!/bin/sh\necho leads\n"), 0o700))
+	logs, err := filepath.Abs(scene)
+	require.NoError(t, err)
+	ran := 0
+	for _, page := range guides {
+		for _, line := range commandsOf(t, page) {
+			require.True(t, strings.HasPrefix(line, "zkr "), line)
+			run := strings.NewReplacer("/var/lib/zookeeper", logs, "./scheduler", "scheduler").Replace(line)
+			cmd := b.command()
+			cmd.Path, cmd.Args = "/bin/sh", []string{"sh", "-c", "exec " + run}
+			cmd.Env = append(cmd.Env, "PATH="+bin+":"+os.Getenv("PATH"))
+			z := start(t, cmd)
+			switch {
+			case strings.HasPrefix(line, "zkr ui "): // until it is ended
+				z.says("http://")
+				stopGroup(t, cmd)
+				<-z.over
+			case strings.HasPrefix(line, "zkr elect /"):
+				// Behind the others, who stay: it waits.
+				b.queued("/election/scheduler", 3)
+				stopGroup(t, cmd)
+				<-z.over
+				b.queued("/election/scheduler", 2)
+			default:
+				z.wait()
+				ok := []int{0}
+				if strings.Contains(line, "--suspicious") || strings.HasPrefix(line, "zkr status") {
+					ok = append(ok, exit.CodeFailed) // there is something
+				}
+				assert.True(t, slices.Contains(ok, z.code), "%s: %d\n%s%s", line, z.code, z.out, z.err)
+			}
+			ran++
+		}
+	}
+	assert.Greater(t, ran, 15)
+	held.signal(9)
+}
+
+// stopGroup ends a command that runs until it is ended.
+func stopGroup(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+}
