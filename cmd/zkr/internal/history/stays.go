@@ -44,6 +44,10 @@ func (y *stays) step(d recognize.Delta, tree *tree, at Moment, txn *txnlog.Txn) 
 	}
 	// The former holder ends before the next one is granted.
 	for _, p := range sortedPlaces(left) {
+		if y.open[p].stands(tree) {
+			y.finish(p, at, Replaced, 0) // the thing is recognized as another one now
+			continue
+		}
 		y.end(p, at, txn)
 	}
 	for _, a := range come {
@@ -74,7 +78,7 @@ func (y *stays) arrive(at place, p part, t *recognize.Thing, tree *tree, now Mom
 	case s.czxid != czxid:
 		y.end(at, now, txn)
 		s = nil
-	case s.Has() && s.As != p.as:
+	case s.Has() && s.As != p.as && t.Kind == recognize.RWLock: // a downgrade
 		y.finish(at, now, Replaced, 0)
 		s = nil
 	}
@@ -107,6 +111,12 @@ func (s *Stay) describe(p part, t *recognize.Thing) {
 	if p.token != 0 {
 		s.Token = p.token
 	}
+}
+
+// stands reports whether the znode of a stay exists. A resource is no znode of its owner's.
+func (s *Stay) stands(tree *tree) bool {
+	n := tree.nodes[s.Znode]
+	return n != nil && n.Stat.Czxid == s.czxid && s.Resource == ""
 }
 
 // end ends a stay by a transaction.

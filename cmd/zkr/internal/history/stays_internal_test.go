@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/txnlog"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 )
 
 // film feeds transactions to a reader without files: one per second.
@@ -103,6 +104,19 @@ func TestWhatHasNoEffectIsNotTold(t *testing.T) {
 	require.Len(t, f.ended, 1)
 }
 
+// A transaction may create a znode and change it, or change it twice.
+func TestChangesOfOneTransactionAreAppliedInOrder(t *testing.T) {
+	f := newFilm(t, "/l")
+	set := func(data string, version int32) txnlog.Change {
+		return txnlog.Change{Type: txnlog.TypeSetData, Path: "/l/x", Data: []byte(data), Version: version}
+	}
+	f.tx(1, 1, txnlog.TypeMulti, txnlog.Change{Type: txnlog.TypeCreate, Path: "/l/x"}, set("a", 1), set("b", 2))
+	require.Equal(t, "b", string(f.r.tree.nodes["/l/x"].Data))
+	f.zxid-- // a snapshot has it, and it is applied again
+	f.tx(1, 1, txnlog.TypeMulti, set("a", 1))
+	require.Equal(t, "b", string(f.r.tree.nodes["/l/x"].Data))
+}
+
 // Some libraries use a name again: the second znode is another stay.
 func TestZnodeThatIsMadeAgainIsAnotherStay(t *testing.T) {
 	f := newFilm(t, "/l")
@@ -183,4 +197,20 @@ func TestTransactionsThatASnapshotHasAreAppliedAgain(t *testing.T) {
 	require.Equal(t, "0x2 holds 0s 0s released\n", later.outline())
 	require.True(t, later.ended[0].Before)
 	require.Equal(t, txnlog.Zxid(3), later.ended[0].Entered.Zxid)
+}
+
+// Znodes may be recognized as another thing when more of them are known: the clients have
+// released nothing.
+func TestThingThatIsRecognizedAsAnotherEndsNoHold(t *testing.T) {
+	f := newFilm(t, "/")
+	f.create(1, "/a/x", true)
+	mutex := &recognize.Thing{Path: "/a", Kind: recognize.Mutex, Queue: []*recognize.Contender{{Path: "/a/x", Session: 1, Holds: true}}}
+	group := &recognize.Thing{Path: "/", Kind: recognize.Group, Members: []recognize.Member{{Path: "/a/x", Session: 1}}}
+	y, at := &f.r.stays, Moment{began, 7}
+	txn := &txnlog.Txn{Zxid: 7, Session: 2, Type: txnlog.TypeCreate}
+	y.step(recognize.Delta{Come: []*recognize.Thing{mutex}}, f.r.tree, at, txn)
+	y.step(recognize.Delta{Gone: []*recognize.Thing{mutex}, Come: []*recognize.Thing{group}}, f.r.tree, at, txn)
+	require.Equal(t, Replaced, f.ended[len(f.ended)-1].How)
+	require.Empty(t, f.found)
+	require.Equal(t, "is in", y.open[place{"/", "/a/x", ""}].As)
 }

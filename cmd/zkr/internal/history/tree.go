@@ -109,8 +109,8 @@ func (t *tree) create(txn *txnlog.Txn, ch *txnlog.Change, changed map[string]*re
 
 func (t *tree) set(txn *txnlog.Txn, ch *txnlog.Change, changed map[string]*recognize.Node) {
 	old := t.nodes[ch.Path]
-	if old == nil || int64(txn.Zxid) <= old.Stat.Mzxid {
-		return
+	if old == nil || int64(txn.Zxid) < old.Stat.Mzxid || int64(txn.Zxid) == old.Stat.Mzxid && ch.Version <= old.Stat.Version {
+		return // one transaction may create a znode and change it, or change it twice
 	}
 	st := old.Stat
 	st.Mzxid, st.Mtime, st.Version = int64(txn.Zxid), txn.Time.UnixMilli(), ch.Version
