@@ -19,8 +19,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/zkrecipes/zkrecipes/discovery"
 	"github.com/zkrecipes/zkrecipes/election"
 	"github.com/zkrecipes/zkrecipes/health"
@@ -59,18 +57,26 @@ func serve(ctx context.Context, servers, listen string, o *session.Options) erro
 		return err
 	}
 	server := &http.Server{Handler: routes(client), ReadHeaderTimeout: 5 * time.Second}
-	all, ctx := errgroup.WithContext(ctx) // the failure of one part ends the others
-	// Waited for by Wait, as all of them; ends with Shutdown.
-	all.Go(func() error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	ends := make(chan error, 3)
+	part := func(run func() error) {
+		// Waited for below; ends with ctx.
+		go func() {
+			err := run()
+			stop() // the end of one part ends the others
+			ends <- err
+		}()
+	}
+	part(func() error {
 		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			return err
 		}
 		return nil
 	})
-	// Waited for by Wait. Run resigns when ctx ends, and returns after lead has returned.
-	all.Go(func() error { return election.New(client, "/web/leader", nil).Run(ctx, lead) })
-	// Waited for by Wait; ends after ctx.
-	all.Go(func() error {
+	// Run resigns when ctx ends, and returns after lead has returned.
+	part(func() error { return election.New(client, "/web/leader", nil).Run(ctx, lead) })
+	part(func() error {
 		unregister, err := register(ctx, client, l.Addr().(*net.TCPAddr))
 		if err == nil {
 			<-ctx.Done()
@@ -81,7 +87,7 @@ func serve(ctx context.Context, servers, listen string, o *session.Options) erro
 		defer cancel()
 		return errors.Join(err, server.Shutdown(drain))
 	})
-	return all.Wait()
+	return errors.Join(<-ends, <-ends, <-ends)
 }
 
 // register registers this instance; it is registered again after a lost session.
