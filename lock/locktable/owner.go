@@ -131,7 +131,8 @@ func (o *Owner) releaseAll(ctx context.Context) error {
 	var err error
 	switch {
 	case lost == nil && len(all) > 0:
-		err = o.unlockHeld(ctx, all)
+		// A call that waited for more locks ends now, too, and releases those that it has.
+		err = o.unlockHeld(ctx, all, true)
 	case lost != nil:
 		err = lost
 	}

@@ -31,7 +31,7 @@ func (o *Owner) Unlock(ctx context.Context, locks ...*Held) error {
 	}
 	ctx, stop := session.WithoutRelease(ctx)
 	defer stop()
-	if err := o.unlockHeld(ctx, locks); err != nil {
+	if err := o.unlockHeld(ctx, locks, false); err != nil {
 		return failure(ctx, op, o.t.path, err)
 	}
 	return nil
@@ -106,9 +106,13 @@ func (e *ended) joinErrors(o *Owner) error {
 	return errors.Join(all...)
 }
 
-// unlockHeld is Unlock of locks of this owner.
-func (o *Owner) unlockHeld(ctx context.Context, locks []*Held) error {
+// unlockHeld is Unlock of locks of this owner. With again, it is no error that another
+// call has released some of them.
+func (o *Owner) unlockHeld(ctx context.Context, locks []*Held, again bool) error {
 	due, over, ends, released := o.endAll(locks)
+	if again {
+		over.released = nil
+	}
 	for _, end := range ends {
 		end()
 	}

@@ -110,7 +110,7 @@ func (o *Owner) acquireAll(ctx context.Context, names []string, waiting *observi
 		return held, a.begun, nil
 	}
 	if ctx.Err() == nil && len(held) > 0 && o.ctx.Err() == nil {
-		_ = o.unlockHeld(ctx, held) // an unconfirmed release continues in the background
+		_ = o.unlockHeld(ctx, held, true) // an unconfirmed release continues in the background
 	} else {
 		o.abandonLocks(held)
 	}
