@@ -51,7 +51,6 @@ func TestCommandsOfTheGuidesRun(t *testing.T) {
 	b.submit("words", "3")
 	b.run("task", "submit", "/queues/render", "--id", "one").ends(0)
 	b.run("rebalance", "add", "/groups/partitions", "p1", "p2").ends(0)
-	b.run("members", "ls", "/services/web").ends(0)
 	bin := t.TempDir()
 	script := "#!/bin/sh\nexec " + "'" + os.Args[0] + "' \"$@\"\n"
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "zkr"), []byte(script), 0o700))
