@@ -13,11 +13,8 @@ const firstNote, nextNote = time.Second, 5 * time.Second
 // that is renewed, otherwise once. tell returns the text, and "" if the wait is about to end.
 // Its error is left to the wait itself.
 func (a *App) NoteWait(ctx context.Context, tell func(context.Context) (string, error)) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	line, done := a.StatusLine(), make(chan struct{})
-	// Waited for by stop.
-	go func() {
-		defer close(done)
+	return Background(ctx, func(ctx context.Context) {
+		line := a.StatusLine()
 		defer line.Clear()
 		for pause := firstNote; SleepContext(ctx, pause) == nil; pause = nextNote {
 			switch text, err := tell(ctx); {
@@ -29,6 +26,5 @@ func (a *App) NoteWait(ctx context.Context, tell func(context.Context) (string, 
 				return
 			}
 		}
-	}()
-	return func() { cancel(); <-done }
+	})
 }

@@ -17,19 +17,16 @@ type part struct {
 
 // partsOf are the clients in a thing.
 func partsOf(t *recognize.Thing) (out []part) {
+	as := t.Kind.MemberRole()
 	for _, c := range t.Queue {
 		out = append(out, part{znode: c.Path, name: c.ID, as: c.RoleIn(t.Kind), session: c.Session, has: c.Holds, token: c.Token, permits: c.Permits})
 	}
 	for _, m := range t.Members {
-		as := "is in"
-		if t.Kind == recognize.Service {
-			as = "serves"
-		}
-		out = append(out, memberPart(m, as, true))
+		out = append(out, memberPart(m, cmp.Or(as, "is in"), true))
 	}
 	if t.Meeting != nil {
 		for _, m := range t.Meeting.Here {
-			out = append(out, memberPart(m, "waits at", false))
+			out = append(out, memberPart(m, as, false))
 		}
 		for _, m := range t.Meeting.Inside {
 			out = append(out, memberPart(m, "is inside", true))
@@ -38,14 +35,14 @@ func partsOf(t *recognize.Thing) (out []part) {
 	if t.Job != nil {
 		for _, w := range t.Job.Workers {
 			if w.Live != "" {
-				out = append(out, part{znode: w.Live, name: w.Name, as: "works for", session: w.Session, has: true, token: w.Token})
+				out = append(out, part{znode: w.Live, name: w.Name, as: as, session: w.Session, has: true, token: w.Token})
 			}
 		}
 	}
 	if t.Tasks != nil {
 		for _, w := range t.Tasks.Workers {
 			if !w.Gone {
-				out = append(out, part{znode: w.Path, name: cmp.Or(w.Name, w.ID), as: "works for", session: w.Session, has: true})
+				out = append(out, part{znode: w.Path, name: cmp.Or(w.Name, w.ID), as: as, session: w.Session, has: true})
 			}
 		}
 	}

@@ -170,10 +170,3 @@ func (r *Reader) step(d recognize.Delta, at Moment, txn *txnlog.Txn) {
 		}
 	}
 }
-
-func timeOf(ms int64) time.Time {
-	if ms == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms)
-}

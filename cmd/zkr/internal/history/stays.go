@@ -68,9 +68,10 @@ func sortedPlaces(all map[place]bool) []place {
 
 // arrive takes a part of a thing that has come, or changed.
 func (y *stays) arrive(at place, p part, t *recognize.Thing, tree *tree, now Moment, txn *txnlog.Txn) {
-	var czxid, ctime int64
-	if n := tree.nodes[p.znode]; n != nil {
-		czxid, ctime = n.Stat.Czxid, n.Stat.Ctime
+	n := tree.nodes[p.znode]
+	var czxid int64
+	if n != nil {
+		czxid = n.Stat.Czxid
 	}
 	s := y.open[at]
 	switch {
@@ -87,8 +88,8 @@ func (y *stays) arrive(at place, p part, t *recognize.Thing, tree *tree, now Mom
 			Path: t.Path, Znode: p.znode, Resource: p.resource, Session: p.session, czxid: czxid,
 			Entered: now, Before: txn == nil && p.has,
 		}
-		if txn == nil && p.resource == "" {
-			s.Entered = Moment{timeOf(ctime), txnlog.Zxid(czxid)}
+		if txn == nil && p.resource == "" && n != nil {
+			s.Entered = Moment{n.Created(), txnlog.Zxid(czxid)}
 		}
 		y.open[at] = s
 		if y.of[at.thing] == nil {
@@ -97,8 +98,9 @@ func (y *stays) arrive(at place, p part, t *recognize.Thing, tree *tree, now Mom
 		y.of[at.thing][at] = true
 		s.describe(p, t)
 		y.began(s)
+	} else {
+		s.describe(p, t)
 	}
-	s.describe(p, t)
 	if p.has && !s.Has() {
 		s.Granted = &Moment{now.Time, now.Zxid}
 		y.granted(s)

@@ -143,7 +143,7 @@ func (a *app) show(ctx context.Context, root string, folders []*txnlog.Folder, v
 		return startAdvice(err)
 	}
 	defer func() { _ = r.Close() }() // only read
-	stop := follow(out.status, r)
+	stop := follow(ctx, out.status, r)
 	sum, err := r.Run(ctx)
 	stop()
 	if err = errors.Join(err, out.flush()); err != nil {

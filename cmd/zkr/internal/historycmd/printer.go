@@ -29,15 +29,15 @@ type printer struct {
 
 func (p *printer) add(header, row []string, v any) {
 	p.lines++
-	if p.JSON() {
-		if p.err == nil {
-			p.err = p.PrintJSON(v)
+	switch {
+	case p.err != nil: // nothing can be printed any more
+	case p.JSON():
+		p.err = p.PrintJSON(v)
+	default:
+		p.header, p.rows = header, append(p.rows, row)
+		if len(p.rows) == batch {
+			_ = p.flush() // keeps its error
 		}
-		return
-	}
-	p.header, p.rows = header, append(p.rows, row)
-	if len(p.rows) == batch {
-		p.err = p.flush()
 	}
 }
 

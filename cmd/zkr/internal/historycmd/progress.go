@@ -1,6 +1,7 @@
 package historycmd
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -9,28 +10,17 @@ import (
 )
 
 // follow shows, each second, how much a reader has read, until stop is called.
-func follow(line *cli.StatusLine, r *history.Reader) (stop func()) {
+func follow(ctx context.Context, line *cli.StatusLine, r *history.Reader) (stop func()) {
 	if !line.Visible() {
 		return func() {}
 	}
-	over, done := make(chan struct{}), make(chan struct{})
-	// Waited for by stop.
-	go func() {
-		defer close(done)
-		began, tick := time.Now(), time.NewTicker(time.Second)
-		defer tick.Stop()
-		for {
-			select {
-			case <-over:
-				line.Clear()
-				return
-			case <-tick.C:
-				read, total := r.Progress()
-				line.Set(progressText(read, total, time.Since(began)))
-			}
+	return cli.Background(ctx, func(ctx context.Context) {
+		defer line.Clear()
+		for began := time.Now(); cli.SleepContext(ctx, time.Second) == nil; {
+			read, total := r.Progress()
+			line.Set(progressText(read, total, time.Since(began)))
 		}
-	}()
-	return func() { close(over); <-done }
+	})
 }
 
 // progressText says how much has been read, and how long the rest will take.

@@ -1,9 +1,7 @@
 package lockcmd
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -81,7 +79,6 @@ func allLocks(w *recognize.World) []lockSummary {
 		}
 		out = append(out, l)
 	}
-	slices.SortFunc(out, func(a, b lockSummary) int { return cmp.Compare(a.Path, b.Path) })
 	return out
 }
 

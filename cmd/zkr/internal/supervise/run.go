@@ -67,16 +67,12 @@ func (g *Hold) watchRequests() (asked <-chan struct{}, stop func()) {
 	if g.AwaitRequest == nil {
 		return nil, func() {}
 	}
-	ctx, cancel := context.WithCancel(g.Context())
-	came, done := make(chan struct{}), make(chan struct{})
-	// Waited for by stop; ends with the hold.
-	go func() {
-		defer close(done)
+	came := make(chan struct{})
+	return came, cli.Background(g.Context(), func(ctx context.Context) {
 		if g.AwaitRequest(ctx) == nil {
 			close(came)
 		}
-	}()
-	return came, func() { cancel(); <-done }
+	})
 }
 
 // lost ends a command that must not go on. When trust ran out, the session, and

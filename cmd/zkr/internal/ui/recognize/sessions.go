@@ -161,7 +161,7 @@ func (l *looker) setRoles(t *Thing) {
 	for _, c := range t.Queue {
 		is(c.Path, c.RoleIn(t.Kind), c.ID)
 	}
-	as := map[Kind]string{Barrier: "waits at", Double: "waits at", Group: "is in", Service: "serves", Job: "works for", Tasks: "works for", Counter: "writes"}[t.Kind]
+	as := t.Kind.MemberRole()
 	for _, m := range t.Members {
 		is(m.Path, as, m.ID)
 	}
@@ -178,6 +178,24 @@ func (l *looker) setRoles(t *Thing) {
 			is(worker.Live, as, worker.Name)
 		}
 	}
+}
+
+// MemberRole is the role of members, workers and waiting parties in a thing of this kind; ""
+// if the kind has none.
+func (k Kind) MemberRole() string {
+	switch k {
+	case Barrier, Double:
+		return "waits at"
+	case Group:
+		return "is in"
+	case Service:
+		return "serves"
+	case Job, Tasks:
+		return "works for"
+	case Counter:
+		return "writes"
+	}
+	return ""
 }
 
 // RoleIn is the role of a contender in a thing.
