@@ -44,7 +44,7 @@ func (s *Server) wordLocked(n *ensemble.Node, word string) string {
 	if word == "ruok" {
 		return "imok"
 	}
-	if !n.Serving() {
+	if n.Mode() == "" {
 		if word == "isro" {
 			return "null"
 		}
@@ -73,7 +73,10 @@ func (s *Server) wordLocked(n *ensemble.Node, word string) string {
 	case "envi":
 		fmt.Fprintf(&b, "Environment:\nzookeeper.version=%s\nhost.name=localhost\n", version)
 	case "isro":
-		b.WriteString("rw")
+		if n.Mode() == "read-only" {
+			return "ro"
+		}
+		return "rw"
 	}
 	return b.String()
 }

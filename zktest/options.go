@@ -66,6 +66,10 @@ type Options struct {
 	// SESSIONCLOSEDREQUIRESASLAUTH (-124), and closes their sessions' connections, as
 	// Apache's do with zookeeper.enforce.auth.schemes. Default: none are enforced.
 	EnforceAuth []string
+	// ReadOnly lets a server of an ensemble that has found no leader for two seconds carry out
+	// the reads of clients that ask for that, as Apache's do with readonlymode.enabled,
+	// localSessionsEnabled and localSessionsUpgradingEnabled.
+	ReadOnly bool
 	// MaxFrame is the largest request in bytes; default 1048575. A larger
 	// request closes the connection.
 	MaxFrame int

@@ -74,7 +74,7 @@ func Start(o *Options) (*Server, error) {
 		Servers: opt.Servers, Tick: opt.TickTime, MinTimeout: opt.MinSessionTimeout, MaxTimeout: opt.MaxSessionTimeout,
 		SyncLimit: opt.SyncLimit, ElectionDelay: opt.ElectionDelay, Latency: opt.Latency,
 		ContainerInterval: opt.ContainerInterval, NoTTL: opt.DisableExtendedTypes, Old: opt.OldServer, Product: opt.Product.imitated(), StatNeedsRead: opt.StatNeedsRead,
-		Quotas: opt.EnforceQuota, SASLUsers: maps.Clone(opt.SASLUsers), EnforceAuth: slices.Clone(opt.EnforceAuth),
+		Quotas: opt.EnforceQuota, SASLUsers: maps.Clone(opt.SASLUsers), EnforceAuth: slices.Clone(opt.EnforceAuth), ReadOnly: opt.ReadOnly,
 		Logger: opt.Logger, FirstZxid: opt.firstZxid(time.Now()), OnCommit: func(t *tree.Txn) { s.applied = append(s.applied, newTxn(t)) },
 	}, s.loop)
 	// Close waits for the loop; closing loop.done ends it.

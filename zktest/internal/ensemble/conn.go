@@ -123,6 +123,10 @@ func (c *Conn) Connect(q proto.Connect) {
 	c.old, c.timeout = q.Old, int32(min(max(int64(q.Timeout), lo), hi))
 	c.stats.Received++
 	c.noteUse()
+	if n.reads != nil {
+		c.connectToReads(&q)
+		return
+	}
 	// A client with a newer zxid than this server's must go to another server.
 	if !n.Serving() || q.LastZxidSeen > n.tree.LastZxid() && product != ClickHouseKeeper {
 		c.session = q.Session
@@ -197,6 +201,9 @@ func (c *Conn) closeWhenIdle() {
 func (c *Conn) touchSession() bool {
 	if l := c.node.lead; l != nil {
 		return l.touchSession(c.session, c.timeout)
+	}
+	if r := c.node.reads; r != nil {
+		return r.touchSession(c.session, c.timeout, c.node.w.clock.Now())
 	}
 	c.node.touches[c.session] = c.timeout
 	return true

@@ -31,7 +31,7 @@ func (c *Conn) refuseHandshake(expired bool) {
 		}
 		c.sendRecords(proto.EncodeKeeperReply(keeperRefusal, timeout, c.session))
 	} else if expired {
-		c.sendRecords(proto.EncodeConnectReply(c.old, 0, 0, make([]byte, 16)))
+		c.sendRecords(proto.EncodeConnectReply(c.old, c.node.reads != nil, 0, 0, make([]byte, 16)))
 	}
 	c.Close()
 }
@@ -42,7 +42,7 @@ func (c *Conn) acceptHandshake() {
 		c.sendRecords(proto.EncodeKeeperReply(0, c.timeout, c.session))
 		return
 	}
-	c.sendRecords(proto.EncodeConnectReply(c.old, c.timeout, c.session, c.node.passwordOf(c.session)))
+	c.sendRecords(proto.EncodeConnectReply(c.old, c.node.reads != nil, c.timeout, c.session, c.node.passwordOf(c.session)))
 }
 
 // keeperKnows tells whether the products of the Keeper family know op.

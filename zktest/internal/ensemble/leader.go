@@ -37,6 +37,7 @@ type proposal struct {
 
 func (n *Node) becomeLeader() {
 	w := n.w
+	n.stopReads()
 	n.SetLag(false)
 	l := &leadership{n: n, peers: map[int]*peering{}, sessions: map[int64]*tracked{}, zxid: n.tree.LastZxid(), head: n.tree}
 	todo := n.accepted

@@ -32,6 +32,10 @@ type Node struct {
 	lagging     bool
 	lagged      []*proposal
 	nextSession int64
+	// reads is set while the server has no quorum and carries out reads; looks counts how
+	// often it began or ceased to look for a leader.
+	reads *readServer
+	looks int
 }
 
 // Index returns the server's number, from 1.
@@ -55,6 +59,8 @@ func (n *Node) Serving() bool { return !n.down && (n.lead != nil || n.peer != ni
 // Mode returns the server's mode as reported by the four-letter words.
 func (n *Node) Mode() string {
 	switch {
+	case n.reads != nil:
+		return "read-only"
 	case !n.Serving():
 		return ""
 	case len(n.w.nodes) == 1:
@@ -99,6 +105,7 @@ func (n *Node) startProcess() {
 		n.becomeLeader()
 		return
 	}
+	n.readSoon()
 	n.w.electSoon()
 }
 
@@ -114,6 +121,7 @@ func (n *Node) Stop() {
 	if n.down {
 		return
 	}
+	n.stopReads()
 	n.stopServing()
 	n.down, n.frozen, n.late = true, false, nil
 }
@@ -171,6 +179,11 @@ func (n *Node) stopServing() {
 		n.peer = nil
 		p.closeFromFollower()
 	}
+	n.closeClients()
+}
+
+// closeClients closes every client connection.
+func (n *Node) closeClients() {
 	clear(n.touches)
 	for _, c := range n.Conns() {
 		c.Close()
@@ -181,6 +194,7 @@ func (n *Node) stopServing() {
 func (n *Node) lookForLeader() {
 	n.w.cfg.Logger.Debug("looking for a leader", "server", n.index)
 	n.stopServing()
+	n.readSoon()
 	n.w.electSoon()
 }
 

@@ -21,6 +21,7 @@ type peering struct {
 
 func (l *leadership) adoptFollower(f *Node) {
 	w := l.n.w
+	f.stopReads()
 	l.n.SetLag(false)
 	p := &peering{l: l, follower: f, deadline: l.tick + w.cfg.SyncLimit}
 	p.leaderHeard, p.followerHeard = w.clock.Now(), w.clock.Now()

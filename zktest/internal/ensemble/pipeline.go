@@ -69,6 +69,8 @@ func (c *Conn) Submit(q proto.Request, reply func(record []byte)) {
 	c.queue = append(c.queue, o)
 	c.held += q.Size
 	switch {
+	case n.reads != nil:
+		o.refuseUnlessRead()
 	case proto.IsWrite(q.Op):
 		c.forwardToLeader(o)
 	case q.Op == proto.OpSync && n.lead == nil:

@@ -27,6 +27,7 @@ type Config struct {
 	Quotas            bool              // enforced
 	SASLUsers         map[string]string // passwords by user; nil: no SASL
 	EnforceAuth       []string          // schemes, of which a client needs one
+	ReadOnly          bool              // servers without a quorum carry out reads
 	Logger            *slog.Logger
 	// FirstZxid is where zxids begin; 0 is a new ensemble.
 	FirstZxid int64

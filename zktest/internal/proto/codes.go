@@ -146,6 +146,7 @@ const (
 	InvalidACL              Code = -114
 	AuthFailed              Code = -115
 	SessionMoved            Code = -118
+	NotReadOnly             Code = -119
 	NoWatcher               Code = -121
 	ReconfigDisabled        Code = -123
 	AuthRequired            Code = -124

@@ -113,8 +113,8 @@ func TestConnectWithAndWithoutTheReadOnlyByte(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, c.ReadOnly)
 	require.False(t, c.Old)
-	require.Len(t, EncodeConnectReply(true, 1, 2, make([]byte, 16)), 36)
-	require.Len(t, EncodeConnectReply(false, 1, 2, make([]byte, 16)), 37)
+	require.Len(t, EncodeConnectReply(true, false, 1, 2, make([]byte, 16)), 36)
+	require.Len(t, EncodeConnectReply(false, true, 1, 2, make([]byte, 16)), 37)
 }
 
 func TestStatRoundTrip(t *testing.T) {

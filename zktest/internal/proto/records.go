@@ -97,15 +97,15 @@ func DecodeConnect(b []byte) (Connect, error) {
 }
 
 // EncodeConnectReply returns the reply to a Connect; a refused session has
-// timeout 0, id 0 and sixteen zero bytes.
-func EncodeConnectReply(old bool, timeout int32, session int64, password []byte) []byte {
+// timeout 0, id 0 and sixteen zero bytes. readOnly is that of the server.
+func EncodeConnectReply(old, readOnly bool, timeout int32, session int64, password []byte) []byte {
 	var w jute.Writer
 	w.Int32(0)
 	w.Int32(timeout)
 	w.Int64(session)
 	w.Buffer(password)
 	if !old {
-		w.Bool(false)
+		w.Bool(readOnly)
 	}
 	return w.Bytes()
 }
