@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -27,7 +26,8 @@ type Client struct {
 
 	// mu guards the rest: ensemble, the servers; session, which is nil while there is
 	// none; latest, which is the session before then; making, the one that is being made,
-	// if any; changes, of session; closed, after which nothing is begun any more; remains,
+	// if any; reading, the one of a server without a quorum, if any; changes, of session and
+	// reading; closed, after which nothing is begun any more; remains,
 	// the znodes that [Session.EnsureRemainsDeleted] has yet to delete; and cleared, nil
 	// or closed when there are none.
 	mu       sync.Mutex
@@ -35,6 +35,7 @@ type Client struct {
 	session  *Session
 	latest   *Session
 	making   *Session
+	reading  *Session
 	changes  await.Changes
 	closed   bool
 	remains  []remainingZnode
@@ -69,20 +70,33 @@ func Connect(ctx context.Context, servers string, o *Options) (*Client, error) {
 	if c.reports = startReporter(c); c.reports != nil {
 		c.states.report = c.reports.postState
 	}
-	s, err := newSession(ctx, c, false)
+	if c.opts.ReadOnly {
+		err = c.beginForReads(ctx)
+	} else {
+		err = c.begin(newSession(ctx, c, usual))
+	}
 	if err != nil {
 		c.cancel()
+		c.loop.Wait()
 		c.states.set(State{Status: Closed, Since: time.Now(), Cause: err})
 		c.reports.wait()
 		return nil, fmt.Errorf("session: connect to %s: %w", servers, err)
 	}
-	c.publish(s)
-	// Waited for by Close; ends when life does.
-	c.loop.Go(func() { c.run(s) })
 	return c, nil
 }
 
-// run makes the next session whenever one is lost.
+// begin begins the client's life with its first session.
+func (c *Client) begin(s *Session, err error) error {
+	if err != nil {
+		return err
+	}
+	c.publish(s)
+	// Waited for by Close; ends when life does.
+	c.loop.Go(func() { c.run(s) })
+	return nil
+}
+
+// run makes the next session whenever s, or one after it, is lost.
 func (c *Client) run(s *Session) {
 	for quick := 0; ; {
 		began := time.Now()
@@ -102,77 +116,29 @@ func (c *Client) run(s *Session) {
 			c.adoptTrial(s)
 			continue
 		}
-		for {
-			if !c.sleep(slow.pause(quick)) {
-				return
-			}
-			next, err := newSession(c.life, c, false)
-			if err == nil {
-				s = next
-				c.publish(s)
-				break
-			}
-			if c.life.Err() != nil {
-				return
-			}
-			quick++
-			c.opts.Logger.Error("zookeeper session refused", "cause", err)
+		if s = c.makeNext(&quick); s == nil {
+			return
 		}
 	}
 }
 
-// sleep waits for d, and reports false if the client was closed.
-func (c *Client) sleep(d time.Duration) bool {
-	if d <= 0 {
-		return c.life.Err() == nil
+// makeNext makes a session after quick others in a row that did not last, or were refused,
+// which it counts on; it returns nil if the client was closed.
+func (c *Client) makeNext(quick *int) *Session {
+	slow := c.opts.Backoff.slowBackoff()
+	for c.sleep(slow.pause(*quick)) {
+		next, err := newSession(c.life, c, usual)
+		switch {
+		case err == nil:
+			c.publish(next)
+			return next
+		case c.life.Err() != nil:
+			return nil
+		}
+		*quick++
+		c.opts.Logger.Error("zookeeper session refused", "cause", err)
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return c.life.Err() == nil
-	case <-c.life.Done():
-		return false
-	}
-}
-
-// slowBackoff is the back-off of requests that have reached a server each time, and cost it
-// something.
-func (r Backoff) slowBackoff() Backoff {
-	r.Max *= 5
-	return r
-}
-
-// pause is the wait before the n-th repetition: none for n <= 0, then doubling
-// from Min up to Max, less a random part of up to a half.
-func (r Backoff) pause(n int) time.Duration {
-	if n <= 0 {
-		return 0
-	}
-	d := r.Max
-	if n < 32 && r.Min<<(n-1) < r.Max && r.Min<<(n-1) > 0 {
-		d = r.Min << (n - 1)
-	}
-	return d - time.Duration(rand.Int64N(int64(d)/2+1))
-}
-
-// dialPause is the wait before dial number n, from 0, since the session last
-// had a connection: none but before each round of all servers after the first.
-func (s *Session) dialPause(n int) time.Duration {
-	servers := s.servers.Len()
-	if n%servers != 0 {
-		return 0
-	}
-	if n > 0 && s.isOnTrial() {
-		s.end(errNoServerMakesSession, true)
-		return 0
-	}
-	d := s.client.opts.Backoff.pause(n / servers)
-	if s.link.SessionID() != 0 {
-		// A session must not end because its client was waiting.
-		d = min(d, s.link.Timeout()/8)
-	}
-	return d
+	return nil
 }
 
 func (c *Client) publish(s *Session) {
@@ -186,6 +152,9 @@ func (c *Client) publish(s *Session) {
 
 // report publishes a state of session s.
 func (c *Client) report(s *Session, status Status, cause error) {
+	if s.reads {
+		return
+	}
 	state := State{Status: status, Since: time.Now(), Session: s.link.SessionID(), Server: s.servers.server(), Cause: cause}
 	c.states.setOf(s, state)
 }
@@ -201,11 +170,8 @@ func (c *Client) current() *Session {
 func (c *Client) Session(ctx context.Context) (*Session, error) {
 	c.mustBeUsable(ctx)
 	for {
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("session: waiting for a session: %w", c.explainNoConnection(ended(ctx)))
-		}
-		if c.life.Err() != nil {
-			return nil, fmt.Errorf("session: %w", lost(ErrClosed))
+		if err := c.aliveFor(ctx); err != nil {
+			return nil, err
 		}
 		c.mu.Lock()
 		s, changed := c.session, c.changes.Next()
@@ -219,6 +185,17 @@ func (c *Client) Session(ctx context.Context) (*Session, error) {
 		case <-c.life.Done():
 		}
 	}
+}
+
+// aliveFor reports why no session should be waited for: ctx or the client is over.
+func (c *Client) aliveFor(ctx context.Context) error {
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("session: waiting for a session: %w", c.explainNoConnection(ended(ctx)))
+	case c.life.Err() != nil:
+		return fmt.Errorf("session: %w", lost(ErrClosed))
+	}
+	return nil
 }
 
 // Chroot returns the path above all the client's paths; "" if none.

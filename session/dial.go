@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+
+	"github.com/zkrecipes/zkrecipes/session/internal/wire"
 )
 
 // countServers is how many addresses take turns.
@@ -42,4 +44,12 @@ func tlsConfigFor(config *tls.Config, host string) *tls.Config {
 	config = config.Clone()
 	config.ServerName = host
 	return config
+}
+
+func wireCredentials(creds []Credential) []wire.Credential {
+	out := make([]wire.Credential, len(creds))
+	for i, c := range creds {
+		out[i] = wire.Credential(c)
+	}
+	return out
 }

@@ -200,7 +200,7 @@ func verdicts(code int32) (error, bool) {
 		return ErrInvalidACL, true
 	case wire.CodeAuthFailed:
 		return ErrAuthFailed, true
-	case -119:
+	case wire.CodeReadOnly:
 		return ErrReadOnly, true
 	case wire.CodeAuthRequired:
 		return ErrAuthRequired, true

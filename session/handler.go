@@ -59,7 +59,9 @@ func (h handler) initSession() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.id = s.link.SessionID()
-	s.refusal = err
+	if !s.reads { // nothing can be held
+		s.refusal = err
+	}
 	s.renewer = newLeaseRenewer(s, s.client.opts.Trust, timing)
 	s.renewer.sharing = newSharing(&s.client.opts, s.id, share)
 }

@@ -94,6 +94,12 @@ type Options struct {
 	// configuration, and each server has one there; otherwise a warning is logged, and the
 	// list stays. On ClickHouse Keeper no session moves, as it would be lost. Default: off, as the addresses may be internal to the ensemble.
 	FollowEnsemble bool
+	// ReadOnly lets [Client.ReadSession], and so package cache and what is made of it, read
+	// from a server without a quorum while no other server can be reached: see
+	// docs/connecting.md. Nothing is ever written through such a server, or held. The servers
+	// need readonlymode.enabled, localSessionsEnabled and localSessionsUpgradingEnabled.
+	// Default: off.
+	ReadOnly bool
 	// Backoff is the pauses between attempts to connect.
 	Backoff Backoff
 	// MaxReply is the longest reply that the client accepts from a server, in

@@ -79,7 +79,7 @@ func (c *Client) probeServers(s *Session) (*Session, verdict) {
 		return nil, unserved
 	}
 	defer s.setProbe(nil)
-	next, err := newSession(ctx, c, true)
+	next, err := newSession(ctx, c, onTrial)
 	if err != nil {
 		if ctx.Err() != nil || errors.Is(err, ErrUnreachable) || errors.Is(err, errNoServerMakesSession) {
 			return nil, unserved

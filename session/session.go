@@ -59,20 +59,37 @@ type Session struct {
 	// stopProbe, if not nil, ends a probe that is made in place of this session.
 	trial     bool
 	stopProbe context.CancelFunc
+	// reads, set before anything else knows the session, if it is for reads from a server
+	// without a quorum: what the server tells is as old as heardBefore, or less.
+	reads       bool
+	heardBefore time.Time
 
 	// refused gets the time since when servers have left handshakes of the session
 	// without an answer, once that is long ago; cap 1.
 	refused chan time.Time
 }
 
-// newSession makes a session; it returns once there is one, or ctx ends. On trial,
-// nothing is reported of it, and each server is tried once.
-func newSession(ctx context.Context, c *Client, trial bool) (*Session, error) {
+// kind is what a session is made for.
+type kind int
+
+const (
+	usual    kind = iota
+	onTrial       // see Client.probeServers: nothing is reported, and each server is tried once
+	forReads      // see Client.ReadSession: nothing is reported, and a server without a quorum will do
+)
+
+// newSession makes a session; it returns once there is one, or ctx ends.
+func newSession(ctx context.Context, c *Client, k kind) (*Session, error) {
+	trial := k == onTrial
 	s := &Session{
 		client: c, chroot: c.chroot, acl: c.opts.ACL, reports: c.reports, log: c.opts.Logger,
 		clock: newClock(), ready: make(chan struct{}), closed: make(chan struct{}),
 		dialing: make(chan struct{}), attached: make(chan struct{}),
-		trial: trial, refused: make(chan time.Time, 1),
+		trial: trial, refused: make(chan time.Time, 1), reads: k == forReads,
+	}
+	var known int64
+	if s.reads {
+		known, s.heardBefore = c.lastKnown()
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.watches, s.subs = newWatchSet(s), newSubscriptionSet(s)
@@ -81,12 +98,13 @@ func newSession(ctx context.Context, c *Client, trial bool) (*Session, error) {
 	s.link = wire.NewLink(ctx, wire.Config{
 		Timeout: asked, Servers: s.countServers, MaxFrame: c.opts.MaxReply, MaxRequest: c.opts.MaxRequest,
 		Credentials: wireCredentials(c.opts.Credentials), Dial: s.dial, SASL: s.startSASL(),
-		PairPings: c.opts.Trust == TrustQuorum, Pause: s.dialPause,
+		PairPings: c.opts.Trust == TrustQuorum, Pause: s.dialPause, ReadOnly: s.reads, LastZxid: known,
 		Now: s.now, Handler: handler{s},
 	})
-	if trial {
+	switch k {
+	case onTrial:
 		c.states.muteUntilTrialEnds(s)
-	} else {
+	case usual:
 		c.setMaking(s)
 		defer c.setMaking(nil)
 	}
@@ -105,7 +123,7 @@ func newSession(ctx context.Context, c *Client, trial bool) (*Session, error) {
 	select {
 	case <-s.ready:
 		if err = s.accepted(ctx); err == nil {
-			if c.opts.FollowEnsemble {
+			if c.opts.FollowEnsemble && !s.reads {
 				s.spawn(s.followEnsemble)
 			}
 			return s, nil
@@ -136,14 +154,6 @@ func unreachable(ctx context.Context, failure error) error {
 		failure = errors.New("no server has answered yet")
 	}
 	return fmt.Errorf("%w: %w (%w)", ErrUnreachable, failure, ended(ctx))
-}
-
-func wireCredentials(creds []Credential) []wire.Credential {
-	out := make([]wire.Credential, len(creds))
-	for i, c := range creds {
-		out[i] = wire.Credential(c)
-	}
-	return out
 }
 
 // quiet swallows go-zookeeper's log: its important parts reach users as states and
@@ -181,8 +191,15 @@ func (s *Session) Heartbeat() time.Duration {
 // that the server knew at that time: a view that follows watches is not older. While the
 // connection lasts, LastHeard is less than the time between two pings, a third of the
 // timeout, plus the time of a reply ago.
+//
+// In a session with a server without a quorum, LastHeard is that of the client's last
+// session with a quorum, or zero if there was none: the server knows everything that this
+// session has seen, and nothing is known about what it does not know.
 func (s *Session) LastHeard() time.Time {
 	s.mustBeMade()
+	if s.reads {
+		return s.heardBefore
+	}
 	return time.Now().Add(-s.renewer.sinceHeard())
 }
 

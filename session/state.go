@@ -53,6 +53,9 @@ type State struct {
 	// will be given up unless a proof comes before; otherwise the end of the last
 	// proof.
 	TrustedUntil time.Time
+	// ReadOnly is, with Options.ReadOnly, the server without a quorum that answers the reads
+	// of [Client.ReadSession]; otherwise empty.
+	ReadOnly string
 	// Cause says why the session is suspended, lost or closed. For a suspended
 	// session, Client.State has the error of the last attempt to reconnect, if
 	// any; for a lost session, both.
@@ -68,6 +71,7 @@ type states struct {
 	changes await.Changes
 	muted   *Session
 	unsaid  State
+	reading string // State.ReadOnly
 }
 
 func newStates(now time.Time) *states {
@@ -125,10 +129,22 @@ func (s *states) setLocked(state State) bool {
 	if !state.Since.After(s.present.Since) {
 		state.Since = s.present.Since.Add(1)
 	}
+	state.ReadOnly = s.reading
 	s.present = state
 	s.report(state)
 	s.changes.Announce()
 	return true
+}
+
+// setReading publishes the server without a quorum that is read from, "" for none. The rest
+// of the state stays.
+func (s *states) setReading(server string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reading = server; s.present.Status != Closed {
+		s.present.ReadOnly = server
+		s.changes.Announce()
+	}
 }
 
 // State returns the present state.

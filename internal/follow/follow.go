@@ -88,13 +88,13 @@ func (f *follower[T]) awaitChange(ctx context.Context) error {
 
 func (f *follower[T]) nextState(ctx context.Context) (T, error) {
 	for {
-		s, err := f.client.Session(ctx)
+		s, err := f.client.ReadSession(ctx)
 		if err != nil {
 			var none T
 			return none, err
 		}
 		var sync *session.Future[struct{}]
-		if s != f.synced {
+		if s != f.synced && !s.ReadOnly() { // see session.Client.ReadSession
 			sync = s.StartSync(f.path)
 		}
 		now, watch, err := f.read(ctx, s)

@@ -51,7 +51,7 @@ const readBuffer = 4 << 10
 
 func newConn(l *Link, raw net.Conn) *conn {
 	c := &conn{
-		link: l, raw: raw, machine: machine{mem: &l.mem, pairs: l.cfg.PairPings},
+		link: l, raw: raw, machine: machine{mem: &l.mem, pairs: l.cfg.PairPings, reads: l.cfg.ReadOnly},
 		wakeup: make(chan struct{}, 1), dead: make(chan struct{}),
 	}
 	c.in = bufio.NewReaderSize(patient{c}, readBuffer)
@@ -210,12 +210,19 @@ func (c *conn) kill(cause error) {
 	})
 }
 
-// detach settles what the connection leaves behind.
+// detach settles what the connection leaves behind, and ends a link that has no other.
 func (c *conn) detach() {
+	if c.settle() && c.link.cfg.ReadOnly {
+		c.link.End(fmt.Errorf("%w: %w", ErrReadOnlyOver, c.failure()), false)
+	}
+}
+
+// settle reports whether the connection was attached, the first time.
+func (c *conn) settle() bool {
 	c.deliver.Lock()
 	defer c.deliver.Unlock()
 	if c.gone {
-		return
+		return false
 	}
 	c.gone = true
 	c.link.mu.Lock()
@@ -233,6 +240,7 @@ func (c *conn) detach() {
 	if attached {
 		c.link.cfg.Handler.Detached(cause)
 	}
+	return attached
 }
 
 // Close is go-zookeeper's.

@@ -17,7 +17,7 @@ func (l *Link) failLocked(err error) {
 // endsLink reports whether err is a server's verdict about the session, which no other
 // connection would change.
 func endsLink(err error) bool {
-	for _, verdict := range []error{ErrExpired, ErrReplaced, ErrAuthFailed, ErrAuthRequired} {
+	for _, verdict := range []error{ErrExpired, ErrReplaced, ErrAuthFailed, ErrAuthRequired, ErrNoLocalSessions} {
 		if errors.Is(err, verdict) {
 			return true
 		}

@@ -10,8 +10,8 @@ import (
 // handleConnect takes go-zookeeper's connect request and returns the bytes to send instead.
 // go-zookeeper sees few of the session's replies, so the zxid that it reports is
 // replaced: with a low one, a server that lags behind would accept the session and show
-// it the past. The byte behind the password, which go-zookeeper leaves out, says that a
-// server without a quorum will not do; a server logs a warning for each connection without
+// it the past. The byte behind the password, which go-zookeeper leaves out, says whether a
+// server without a quorum will do; a server logs a warning for each connection without
 // the byte.
 func (m *machine) handleConnect(frame []byte, now time.Time) ([]byte, error) {
 	const fixed = 4 + 8 + 4 + 8 // protocol, last zxid, timeout, session id
@@ -26,6 +26,9 @@ func (m *machine) handleConnect(frame []byte, now time.Time) ([]byte, error) {
 	d := NewDecoder(frame[fixed:])
 	if d.Bytes(); d.Err() == nil && d.Len() == 0 {
 		out = append(out, 0)
+		if m.reads {
+			out[len(out)-1] = 1
+		}
 	}
 	m.phase, m.greeted = awaiting, now
 	return out, nil
@@ -38,6 +41,8 @@ func (m *machine) readConnectReply(frame []byte) (first bool, err error) {
 	switch {
 	case m.phase != awaiting:
 		return false, fmt.Errorf("%w: unexpected connect reply", errProtocol)
+	case m.reads && isRefusalToMakeASession(frame):
+		return false, ErrNoLocalSessions
 	case err != nil:
 		return false, err
 	case r.version == keeperRefusal && r.timeoutMs > 0:
@@ -50,12 +55,14 @@ func (m *machine) readConnectReply(frame []byte) (first bool, err error) {
 			return false, fmt.Errorf("%w: the server refused to make a session", errProtocol)
 		}
 		return false, ErrExpired
+	case r.readOnly && !m.reads:
+		return false, fmt.Errorf("%w: a server without a quorum has made a session that is not for reads", errProtocol)
 	case m.mem.sid != 0 && r.sid != m.mem.sid:
 		return false, fmt.Errorf("%w: it made session %#x instead of %#x", ErrReplaced, r.sid, m.mem.sid)
 	}
 	first = m.mem.sid == 0
 	m.first = first
-	m.mem.sid, m.mem.keeper = r.sid, r.keeper
+	m.mem.sid, m.mem.keeper, m.mem.readOnly = r.sid, r.keeper, r.readOnly
 	m.mem.timeout = time.Duration(r.timeoutMs) * time.Millisecond
 	m.phase = open
 	return first, nil

@@ -57,6 +57,11 @@ type Config struct {
 	// PairPings lets another ping follow each ping of go-zookeeper: a follower can lose
 	// the sign of life that it takes from one request, but not that of the next one too.
 	PairPings bool
+	// ReadOnly makes the session one for reads, which a server without a quorum may make,
+	// too. The link ends with its connection: no other server knows such a session.
+	ReadOnly bool
+	// LastZxid is the newest transaction that the servers must know.
+	LastZxid int64
 	// Dial opens a connection.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Pause is how long to wait before dial number n (from 0) since the
@@ -96,7 +101,7 @@ type Link struct {
 // NewLink makes a link; it opens nothing. ctx gives values only: its end does
 // not end the link.
 func NewLink(ctx context.Context, cfg Config) *Link {
-	l := &Link{cfg: cfg}
+	l := &Link{cfg: cfg, mem: memory{lastZxid: cfg.LastZxid}}
 	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return l
 }
@@ -115,6 +120,13 @@ func (l *Link) Keeper() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.mem.keeper
+}
+
+// ReadOnly reports whether the present server, or the last one, has no quorum.
+func (l *Link) ReadOnly() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mem.readOnly
 }
 
 // LastZxid is the newest transaction id that the session has seen.

@@ -36,6 +36,13 @@ var (
 	// ErrReplyTooLarge: the answer is longer than Config.MaxFrame.
 	ErrReplyTooLarge = errors.New("wire: the answer is too large")
 
+	// ErrReadOnlyOver: the connection to a server without a quorum is lost, and with it the
+	// session that only this server knew.
+	ErrReadOnlyOver = errors.New("wire: the connection to a server without a quorum was lost")
+
+	// ErrNoLocalSessions: a server without a quorum carries out reads, and makes no sessions.
+	ErrNoLocalSessions = errors.New("wire: the server has no quorum, and makes no sessions: it needs localSessionsEnabled")
+
 	errProtocol = errors.New("wire: protocol violation")
 	errNoLeader = errors.New("wire: the server has no leader")
 	errMoved    = errors.New("wire: the session has moved to another server")
@@ -78,6 +85,7 @@ type Answer struct {
 // memory is the state that one session's connections hand on to each other.
 type memory struct {
 	sid      int64         // 0 until the first handshake succeeded
+	readOnly bool          // see Link.ReadOnly; of the newest handshake that succeeded
 	keeper   bool          // see Link.Keeper; of the newest handshake that succeeded
 	timeout  time.Duration // negotiated
 	lastZxid int64         // newest seen in any reply or handshake
@@ -104,6 +112,7 @@ type machine struct {
 	unsent  int       // how many calls at the end of it were not written yet
 	pings   []time.Time
 	pairs   bool      // see Config.PairPings
+	reads   bool      // see Config.ReadOnly
 	pinged  time.Time // when the newest ping was sent that is not go-zookeeper's
 	encoder Encoder   // used again and again
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"encoding/binary"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -51,6 +52,7 @@ const (
 	CodeAuthRequired   int32 = -124
 	CodeThrottled      int32 = -127
 	CodeSessionMoved   int32 = -118
+	CodeReadOnly       int32 = -119
 )
 
 // Modes of a watch that stays (ZooDefs.AddWatchModes) and kinds of a watch to
@@ -106,6 +108,7 @@ type connectReply struct {
 	timeoutMs int32
 	sid       int64
 	keeper    bool // see Link.Keeper
+	readOnly  bool // see Link.ReadOnly
 }
 
 // keeperRefusal is the protocol version in the handshake of a ClickHouse Keeper that has no
@@ -117,8 +120,16 @@ func decodeConnectReply(frame []byte) (connectReply, error) {
 	d := NewDecoder(frame)
 	r := connectReply{version: d.Int32(), timeoutMs: d.Int32(), sid: d.Int64()}
 	password := d.Bytes() // go-zookeeper keeps it
-	r.keeper = d.Len() == 0 || len(bytes.Trim(password, "\x00")) == 0
+	hasByte := d.Len() > 0
+	r.readOnly = hasByte && d.Bool()
+	r.keeper = !hasByte || len(bytes.Trim(password, "\x00")) == 0
 	return r, d.Err()
+}
+
+// isRefusalToMakeASession reports whether the frame, in place of a handshake, is the reply of
+// a server without a quorum that makes no sessions: the header alone, with CodeReadOnly.
+func isRefusalToMakeASession(frame []byte) bool {
+	return len(frame) == headerSize && int32(binary.BigEndian.Uint32(frame[headerSize-4:])) == CodeReadOnly
 }
 
 // Result is one operation's part of the answer to a transaction, or to several
