@@ -94,7 +94,8 @@ func (r *runner[T]) onWatch(ev session.Event, gen int) {
 
 // beginLoad compares all with the server, on a connection that may be new. In a new
 // session the first reads go behind a sync: the server of the new session may not know
-// yet the state that the last server has shown.
+// yet the state that the last server has shown. A server without a quorum does, or would
+// not have made the session, and refuses a sync.
 func (r *runner[T]) beginLoad() {
 	r.reports.reportStale(errConnectionLost)
 	r.watches.stopAll()
@@ -105,7 +106,7 @@ func (r *runner[T]) beginLoad() {
 		r.link.since = r.client.State().Since
 	}
 	r.mu.Unlock()
-	if r.synced != r.s {
+	if r.synced != r.s && !r.s.ReadOnly() {
 		// If the sync gets no answer, the reads behind it are void, even if the next
 		// connection has answered them.
 		req := request{gen: r.machine.gen}

@@ -99,7 +99,7 @@ func (r *runner[T]) reportCurrent(clean bool) {
 	switch {
 	case p.current && !follows:
 		p.reportStale(cmp.Or(state.Cause, errConnectionLost))
-	case !p.current && clean && follows:
+	case !p.current && clean && follows && !r.s.ReadOnly():
 		p.current = true
 		again := r.reported
 		r.reported = true

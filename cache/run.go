@@ -34,7 +34,7 @@ func (v *View[T]) Run(ctx context.Context) error {
 	defer func() { v.reports.end(err) }()
 	for err == nil {
 		var s *session.Session
-		if s, err = v.client.Session(ctx); err == nil {
+		if s, err = v.client.ReadSession(ctx); err == nil {
 			err = v.follow(ctx, s)
 		}
 		if ctx.Err() != nil {

@@ -57,6 +57,9 @@ type link struct {
 
 // follows reports whether the view follows the connection that the client has in state.
 func (l *link) follows(state session.State) bool {
+	if l.s.ReadOnly() {
+		return state.ReadOnly != "" && l.s.Err() == nil
+	}
 	same := state.Session == l.s.ID() && (l.since.IsZero() || state.Since.Equal(l.since))
 	return same && state.Status == session.Connected
 }
@@ -206,6 +209,7 @@ func (v *View[T]) Status() Status {
 	st.Running, st.Exists, st.Pending = v.running, v.exists, v.pending
 	if l := v.link; l != nil {
 		st.Synced = v.proveLocked() && l.follows(state)
+		st.ReadOnly = st.Synced && l.s.ReadOnly()
 	}
 	st.AsOf, st.Stale = v.asOf, math.MaxInt64
 	if !v.asOf.IsZero() {
