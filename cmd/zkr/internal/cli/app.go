@@ -29,7 +29,7 @@ type Globals struct {
 	Servers, Chroot                          string
 	SessionTimeout, tickTime, ConnectTimeout time.Duration
 	User, authFile, AuthScheme               string
-	TLS, followEnsemble                      bool
+	TLS, followEnsemble, readOnly            bool
 	TLSCA, TLSCert, TLSKey                   string
 	TLSServerName                            string
 	Output                                   string
@@ -123,6 +123,7 @@ func (a *App) globalFlags(root *cobra.Command) {
 	g, f := &a.Flags, root.PersistentFlags()
 	f.StringVar(&g.Servers, "servers", "127.0.0.1:2181", "the servers, `host:port,...`; a chroot such as /app may follow the last port (ZKR_SERVERS)")
 	f.BoolVar(&g.followEnsemble, "follow-ensemble", false, "use the servers of the ensemble's dynamic configuration, also when it changes; --servers only at the beginning (ZKR_FOLLOW_ENSEMBLE)")
+	f.BoolVar(&g.readOnly, "read-only", false, "read from a server without a quorum while there is no other, which may be behind; writes wait (ZKR_READ_ONLY)")
 	f.StringVar(&g.Chroot, "chroot", "", "`path` that all paths are below (ZKR_CHROOT)")
 	f.DurationVar(&g.SessionTimeout, "session-timeout", 0, "session timeout; 0: zkr's choice (ZKR_SESSION_TIMEOUT)")
 	f.DurationVar(&g.tickTime, "tick-time", 0, "the servers' tickTime, or more: a hold then outlasts a longer silence of a server; 0: unknown (ZKR_TICK_TIME)")
@@ -144,7 +145,7 @@ func (a *App) globalFlags(root *cobra.Command) {
 func (a *App) fromEnvironment(cmd *cobra.Command) error {
 	f := cmd.Flags()
 	for _, name := range []string{
-		"servers", "follow-ensemble", "chroot", "session-timeout", "tick-time", "connect-timeout", "auth-file", "auth-scheme", "tls", "tls-ca", "tls-cert",
+		"servers", "follow-ensemble", "read-only", "chroot", "session-timeout", "tick-time", "connect-timeout", "auth-file", "auth-scheme", "tls", "tls-ca", "tls-cert",
 		"tls-key", "tls-server-name", "output", "verbose",
 	} {
 		key := "ZKR_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))

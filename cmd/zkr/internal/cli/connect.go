@@ -24,7 +24,7 @@ const (
 
 // Options makes session options of the global flags.
 func (a *App) Options() (*session.Options, error) {
-	o := &session.Options{Timeout: a.Flags.SessionTimeout, TickTime: a.Flags.tickTime, FollowEnsemble: a.Flags.followEnsemble}
+	o := &session.Options{Timeout: a.Flags.SessionTimeout, TickTime: a.Flags.tickTime, FollowEnsemble: a.Flags.followEnsemble, ReadOnly: a.Flags.readOnly}
 	secret, err := a.Credentials()
 	if err != nil {
 		return nil, err

@@ -13,6 +13,8 @@ type summary struct {
 	At   time.Time `json:"at"`
 	// Stale: ZooKeeper does not answer, and everything is as it was at At.
 	Stale bool `json:"stale"`
+	// ReadOnly is the server without a quorum that answers instead, "" for none.
+	ReadOnly string `json:"read_only"`
 	// Problems: the worst first.
 	Problems []problem `json:"problems"`
 	// Waits: locks and semaphores that clients wait for, the longest wait first.
@@ -65,7 +67,7 @@ type work struct {
 
 func summarize(v *ui.View) *summary {
 	s := &summary{
-		Root: v.Root, At: v.At, Stale: v.Health.Stale,
+		Root: v.Root, At: v.At, Stale: v.Health.Stale, ReadOnly: v.Health.ReadOnly,
 		Problems: []problem{}, Waits: []wait{}, Leaders: []leader{}, Work: []work{}, Things: map[recognize.Kind]int{},
 		Sessions: len(v.Sessions), Znodes: v.Nodes, Denied: len(v.Denied),
 	}

@@ -17,7 +17,10 @@ const most = 12
 // text is the summary for a terminal: what needs attention first.
 func (s *summary) text() []byte {
 	var out bytes.Buffer
-	if s.Stale {
+	switch {
+	case s.ReadOnly != "":
+		fmt.Fprintf(&out, "ZooKeeper has no quorum; this is what %s knows, which may not be the newest state:\n\n", s.ReadOnly)
+	case s.Stale:
 		fmt.Fprintf(&out, "ZooKeeper does not answer; as of %s:\n\n", cli.LocalTime(s.At))
 	}
 	section(&out, []string{"PROBLEM", "PATH", "WHAT"}, s.Problems, func(p problem) []string {

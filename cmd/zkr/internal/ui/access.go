@@ -40,7 +40,7 @@ func (m *Model) readAccess(ctx context.Context, n *recognize.Node) access {
 	defer cancel()
 	a := access{of: n.Stat}
 	var s *session.Session
-	if s, a.err = m.client.Session(ctx); a.err == nil {
+	if s, a.err = m.client.ReadSession(ctx); a.err == nil {
 		a.list, _, a.err = s.ACL(ctx, n.Path)
 	}
 	a.at = time.Now()

@@ -23,7 +23,9 @@ type document struct {
 	// Stale: ZooKeeper is away, and the document shows the state at AsOf.
 	Stale bool      `json:"stale"`
 	AsOf  time.Time `json:"as_of"`
-	Nodes int       `json:"znodes"`
+	// ReadOnly is the server without a quorum that answers instead, "" for none.
+	ReadOnly string `json:"read_only"`
+	Nodes    int    `json:"znodes"`
 	// Denied are the paths of unreadable znodes.
 	Denied   []string             `json:"not_readable"`
 	Things   []*recognize.Thing   `json:"things"`
@@ -49,7 +51,7 @@ func (s *server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	}
 	d := &drawing{View: v, question: question{Filter: filter}}
 	out := document{
-		Root: v.Root, Loaded: v.Health.Loaded, Stale: v.Health.Stale, AsOf: v.At, Nodes: v.Nodes,
+		Root: v.Root, Loaded: v.Health.Loaded, Stale: v.Health.Stale, ReadOnly: v.Health.ReadOnly, AsOf: v.At, Nodes: v.Nodes,
 		Denied: v.Denied, Things: d.matchingThings(v.Things), Sessions: v.Sessions,
 	}
 	out.cutLists(limit, after)

@@ -76,21 +76,6 @@ type View struct {
 	History map[string][]Point
 }
 
-// Health is how far a view can be relied on.
-type Health struct {
-	// Loaded: the whole tree was read at some time. Entries and Pending show the
-	// progress before.
-	Loaded           bool
-	Entries, Pending int
-	// Away: the rest of the tree cannot be read, because there is no connection.
-	Away bool
-	// Stale: the view may be old, because ZooKeeper is away or does not answer.
-	// AsOf is the time of the view then.
-	Stale  bool
-	AsOf   time.Time
-	Server string
-}
-
 // NewModel makes a model of the tree below root. Run starts the work.
 func NewModel(client *session.Client, root string) *Model {
 	m := &Model{client: client, root: root, memory: newMemory(), dirty: newDirty()}
@@ -137,7 +122,7 @@ func (m *Model) Run(ctx context.Context) error {
 	var helpers sync.WaitGroup
 	defer helpers.Wait()
 	defer cancel()
-	s, err := m.client.Session(ctx)
+	s, err := m.client.ReadSession(ctx)
 	if err != nil {
 		return err
 	}
@@ -278,20 +263,4 @@ func (m *Model) publishView(change func(*View)) {
 	m.view = &next
 	m.mu.Unlock()
 	m.Hub.Publish()
-}
-
-// health tells how far the tree can be relied on. Times that grow all the time
-// are left out where irrelevant.
-func (m *Model) health() Health {
-	st, state := m.tree.Status(), m.client.State()
-	h := Health{Loaded: st.Loaded, Server: state.Server}
-	if !st.Loaded {
-		h.Entries, h.Pending, h.Away = st.Entries, st.Pending, !st.Connected
-		return h
-	}
-	// A healthy connection proves itself with each ping.
-	if h.Stale = !st.Connected || st.Stale > m.patience; h.Stale {
-		h.AsOf = st.AsOf.Truncate(time.Millisecond)
-	}
-	return h
 }

@@ -60,7 +60,7 @@ func (a *app) walk(ctx context.Context, client *session.Client, v treeView) (*le
 	w.alive = func() { late.Reset(a.Flags.ConnectTimeout) }
 	defer w.progress.clear()
 	var err error
-	if w.session, err = client.Session(ctx); err != nil {
+	if w.session, err = client.ReadSession(ctx); err != nil {
 		return nil, err
 	}
 	root := &leaf{path: v.path}
@@ -176,11 +176,13 @@ func again(err error) bool {
 // need be.
 func (w *walker) again(ctx context.Context, l *leaf, start func(*session.Session, *leaf) *session.Future[session.Seen]) (session.Seen, error) {
 	var err error
-	if w.session, err = w.client.Session(ctx); err != nil {
+	if w.session, err = w.client.ReadSession(ctx); err != nil {
 		return session.Seen{}, err
 	}
-	if err := w.session.Sync(ctx, l.path); err != nil {
-		return session.Seen{}, err
+	if !w.session.ReadOnly() { // which refuses a sync
+		if err := w.session.Sync(ctx, l.path); err != nil {
+			return session.Seen{}, err
+		}
 	}
 	return start(w.session, l).Wait(ctx)
 }
