@@ -1,0 +1,92 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/internal/breaking"
+	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
+	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
+)
+
+// Break is the record of a lock that was taken away from its holder.
+type Break struct {
+	// Holder is the former holder's description, Session its session, and Token its token.
+	Holder  string
+	Session int64
+	Token   int64
+	// By is who took the lock away, and Reason is why.
+	By, Reason string
+	// At is the time by the clock of the client that did it.
+	At time.Time
+}
+
+func newBreak(b lockformat.Break) Break {
+	return Break{Holder: b.Holder, Session: b.SessionID(), Token: b.Token, By: b.By, Reason: b.Reason, At: b.At}
+}
+
+// Break takes the lock away from its holder, which must be the first of Contenders: for a
+// holder that does not work any more and whose session lives on. reason is required, and by
+// names who does it; "" means the host name and the process id.
+//
+// The holder's znode is deleted, and a record with by and reason is written in
+// "<path>.breaks", in one transaction and only if the znode is still that of c. If no contender
+// but c has the lock, nothing changes: the error wraps ErrNotHeld if c has gone, and
+// ErrInvalidArgument if c waits.
+//
+// The next contender gets the lock at once, or after LockDelay. The former holder learns of it
+// within a heartbeat (session.Session.Heartbeat), often at once, by the end of its context:
+// until then, both may believe that they hold. Break is safe where the holder's writes are
+// fenced by its token or guard, or the holder is known to be stopped. Ask first with Revoke.
+func (m *Mutex) Break(ctx context.Context, c Contender, by, reason string) error {
+	m = receiver.OrZero(m)
+	err := m.checkCall(ctx)
+	if err == nil {
+		err = breaking.Break(ctx, m.client, breaking.Target{Dir: m.path, Markers: lockformat.MutexMarkers(), Path: c.Path, Token: c.Token}, by, reason)
+	}
+	if errors.Is(err, breaking.ErrGone) {
+		err = fmt.Errorf("%w: %w", ErrNotHeld, err)
+	}
+	if err != nil {
+		return failure(ctx, "break", m.path, err)
+	}
+	return nil
+}
+
+// Breaks lists the records of this lock's breaks, the newest first: the last 16, or a few
+// more. The list is not older than the call.
+func (m *Mutex) Breaks(ctx context.Context) ([]Break, error) {
+	m = receiver.OrZero(m)
+	if err := m.checkCall(ctx); err != nil {
+		return nil, failure(ctx, "list breaks", m.path, err)
+	}
+	records, err := breaking.List(ctx, m.client, m.path)
+	if err != nil {
+		return nil, failure(ctx, "list breaks", m.path, err)
+	}
+	out := make([]Break, len(records))
+	for i, b := range records {
+		out[i] = newBreak(b)
+	}
+	return out, nil
+}
+
+// Broken returns, after the loss of the lock, the record of that, if another client took it away. ok is false if
+// the lock was lost in another way, or is held.
+func (h *Held) Broken(ctx context.Context) (b Break, ok bool, err error) {
+	h = receiver.OrZero(h)
+	if err := holding.BeginHeld(ctx, h.lock != nil, "lock.Held", "lock.Mutex", ErrInvalidArgument); err != nil {
+		return Break{}, false, failure(ctx, "find break", h.lockPath(), err)
+	}
+	found, err := breaking.Find(ctx, h.lock.m.client, breaking.Target{Dir: h.lockPath(), Path: h.Path(), Token: h.Token()}, h.lock.hold.Err())
+	switch {
+	case err != nil:
+		return Break{}, false, failure(ctx, "find break", h.lockPath(), err)
+	case found == nil:
+		return Break{}, false, nil
+	}
+	return newBreak(*found), true, nil
+}
