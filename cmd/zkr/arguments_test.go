@@ -207,8 +207,8 @@ func TestWrongArgumentsOfAllCommandsAreRefused(t *testing.T) {
 //
 // read only
 var everyCommand = []string{
-	"lock /a -- true", "lock ls", "lock ls /a", "lock revoke /a", "rwlock read /a -- true", "rwlock write /a -- true", "rwlock ls /a",
-	"elect /a -- true", "elect /a --again -- true", "elect ls /a", "elect watch /a",
+	"lock /a -- true", "lock ls", "lock ls /a", "lock revoke /a", "lock break /a --reason r --yes", "rwlock read /a -- true", "rwlock write /a -- true", "rwlock ls /a",
+	"elect /a -- true", "elect /a --again -- true", "elect ls /a", "elect watch /a", "elect depose /a --reason r --yes",
 	"barrier await /a -n 1", "barrier enter /a -n 1 -- true", "barrier ls /a",
 	"barrier gate set /a", "barrier gate remove /a", "barrier gate wait /a", "barrier gate show /a",
 	"counter get /a", "counter add /a", "counter set /a 1", "counter cas /a 1 2", "counter next /a", "counter watch /a",

@@ -194,3 +194,20 @@ func TestWaitIsALineThatIsRenewed(t *testing.T) {
 	text := screen.String()
 	assert.Equal(t, "\r\x1b[Kin\r\n", text[strings.LastIndex(text, "\r\x1b[K"):])
 }
+
+// On a terminal, the answer decides whether a lock is taken away.
+func TestBreakOfALockIsConfirmed(t *testing.T) {
+	b := newBed(t)
+	held := b.take("/l")
+	keyboard, screen, shell := onTerminal(b, `zkr lock break /l --reason r; echo no=$?; zkr lock break /l --reason r; echo yes=$?`)
+	eventually(t, func() bool { return strings.Contains(screen.String(), "[y/N]") }, "it asks: %s", screen)
+	assert.Contains(t, screen.String(), "is held by")
+	typed(t, keyboard, "\n")
+	shell.says("no=1")
+	require.NoError(t, held.Context().Err())
+	eventually(t, func() bool { return strings.Count(screen.String(), "[y/N]") == 2 }, "it asks again: %s", screen)
+	typed(t, keyboard, "y\n")
+	shell.says("yes=0")
+	assert.Contains(t, screen.String(), "nothing was changed")
+	<-held.Context().Done()
+}

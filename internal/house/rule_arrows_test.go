@@ -76,6 +76,7 @@ func layers() []layer {
 		{reports, []string{"session", events}},
 		{"cmd/zkr/internal/cli", []string{"cmd/zkr/internal/exit", "cmd/zkr/internal/signals", "session"}},
 		{"cmd/zkr/internal/supervise", []string{"cmd/zkr/internal/cli", "cmd/zkr/internal/exit", "cmd/zkr/internal/signals", "session"}},
+		{"cmd/zkr/internal/takeaway", []string{"cmd/zkr/internal/cli", "cmd/zkr/internal/exit", "session"}},
 		{"examples", append(slices.Clone(public), "examples/internal/...")},
 		{"interop", public},
 		{"bench", public},
@@ -110,7 +111,7 @@ func layers() []layer {
 	}
 	// A command of the tool can be read by itself: it uses no other command.
 	shared := append(slices.Clone(public), formats+"/...", names)
-	for _, dir := range []string{"browser", "cli", "cluster", "exit", "exporter", "foreign", "pipetest", "records", "signals", "supervise", "ui/...", "web"} {
+	for _, dir := range []string{"browser", "cli", "cluster", "exit", "exporter", "foreign", "pipetest", "records", "signals", "supervise", "takeaway", "ui/...", "web"} {
 		shared = append(shared, "cmd/zkr/internal/"+dir)
 	}
 	for _, dir := range commands() {

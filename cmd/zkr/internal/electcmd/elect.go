@@ -60,7 +60,7 @@ func (a *app) elect() *cobra.Command {
 	f.StringVar(&e.opts.ID, "id", "", "`text` that describes the candidate to people; default: host:pid")
 	f.StringVar(&e.layout, "layout", "latch", "the znodes' `layout`: latch or selector, those of Curator's LeaderLatch and LeaderSelector, or kazoo, that of Kazoo's Election")
 	cli.OneOf(cmd, "layout", "latch", "selector", "kazoo")
-	cmd.AddCommand(a.electList(), a.electWatch())
+	cmd.AddCommand(a.electList(), a.electWatch(), a.depose())
 	return cmd
 }
 
@@ -83,7 +83,7 @@ func (e *electSpec) campaign(ctx context.Context, client *session.Client) (*supe
 		return nil, err
 	}
 	return &supervise.Hold{
-		Holdable: l, Token: l.Token(), Vars: []string{fmt.Sprintf("ZKR_LEADER_TERM=%d", l.Term())}, Release: l.Resign,
+		Holdable: l, Token: l.Token(), Vars: []string{fmt.Sprintf("ZKR_LEADER_TERM=%d", l.Term())}, Release: l.Resign, TakenBy: deposedBy(l),
 	}, nil
 }
 

@@ -89,7 +89,7 @@ func (a *app) lock() *cobra.Command {
 	cli.OneOf(cmd, "layout", "curator", "kazoo")
 	f.BoolVar(&e.opts.CuratorV2, "curator-v2", false, "with -n: share the path with Curator's InterProcessSemaphoreV2")
 	f.BoolVar(&e.revocable, "revocable", false, "end the command with TERM when another client asks for the lock: \"zkr lock revoke\", or Curator's Revoker")
-	cmd.AddCommand(a.lockList(), a.revoke())
+	cmd.AddCommand(a.lockList(), a.revoke(), a.breakLock())
 	return cmd
 }
 
@@ -178,7 +178,7 @@ func (e *lockSpec) acquireMutex(ctx context.Context, client *session.Client) (*s
 	if err != nil {
 		return nil, err
 	}
-	hold := &supervise.Hold{Holdable: h, Token: h.Token(), Release: h.Unlock}
+	hold := &supervise.Hold{Holdable: h, Token: h.Token(), Release: h.Unlock, TakenBy: brokenBy(h)}
 	if e.revocable {
 		hold.AwaitRequest = h.AwaitRevocation
 	}

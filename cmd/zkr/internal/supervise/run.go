@@ -95,7 +95,23 @@ func (r *runner) lost() error {
 	if !gone {
 		return &exit.Failure{Code: exit.CodeLost, Err: fmt.Errorf("lost %s, and the command is not gone: its processes %s: %w", r.spec.Name, r.group.survive(), cause)}
 	}
-	return &exit.Failure{Code: exit.CodeLost, Err: fmt.Errorf("lost %s, and stopped the command: %w", r.spec.Name, cause)}
+	return &exit.Failure{Code: exit.CodeLost, Err: fmt.Errorf("lost %s, and stopped the command: %w", r.spec.Name, r.explainLoss(cause))}
+}
+
+// recordLimit bounds the search for the record of a loss, which is worth no more.
+const recordLimit = 2 * time.Second
+
+// explainLoss adds to the cause of a loss who took the hold away.
+func (r *runner) explainLoss(cause error) error {
+	if r.hold.TakenBy == nil || r.hold.Session().Err() != nil {
+		return cause
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), recordLimit)
+	defer cancel()
+	if by := r.hold.TakenBy(ctx); by != "" {
+		return fmt.Errorf("%s: %w", by, cause)
+	}
+	return cause
 }
 
 // ended gives the hold back when the command has ended by itself.
@@ -109,7 +125,7 @@ func (r *runner) ended(ctx context.Context, status syscall.WaitStatus) error {
 	}
 	r.group.leave()
 	if r.hold.Context().Err() != nil {
-		return &exit.Failure{Code: exit.CodeLost, Err: fmt.Errorf("lost %s before the command had ended: %w", r.spec.Name, context.Cause(r.hold.Context()))}
+		return &exit.Failure{Code: exit.CodeLost, Err: fmt.Errorf("lost %s before the command had ended: %w", r.spec.Name, r.explainLoss(context.Cause(r.hold.Context())))}
 	}
 	if r.hold.Finishes && ExitOf(status) != nil {
 		return ExitOf(status)
@@ -126,7 +142,7 @@ func (r *runner) ended(ctx context.Context, status syscall.WaitStatus) error {
 	case lost && !r.spec.Renewed && !errors.Is(err, session.ErrTrustRanOut):
 		// The hold may have been taken away while the command ran. Trust, which
 		// existed when the command had ended, proves the hold until then.
-		return &exit.Failure{Code: exit.CodeLost, Err: fmt.Errorf("lost %s, perhaps before the command had ended: %w", r.spec.Name, err)}
+		return &exit.Failure{Code: exit.CodeLost, Err: fmt.Errorf("lost %s, perhaps before the command had ended: %w", r.spec.Name, r.explainLoss(err))}
 	}
 	r.noteUnreleased(err)
 	return ExitOf(status)

@@ -49,6 +49,9 @@ type Hold struct {
 	Release func(context.Context) error
 	// AwaitRequest returns nil when another client asks for the hold; nil: none can ask.
 	AwaitRequest func(context.Context) error
+	// TakenBy says, after the loss, who took the hold away and why; "" if it was lost in
+	// another way. It is nil for holds that have no such record.
+	TakenBy func(context.Context) string
 	// Patient: the release waits for others, until a signal.
 	Patient bool
 	// Finishes: the release records that the command has done its part.

@@ -58,6 +58,7 @@ func recognizeQueue(l *looker, s *spot) *Thing {
 			l.readSemaphore(t, s)
 		}
 		l.addOutside(t, s, f.markers)
+		l.addBreaks(t, s)
 		l.setState(t)
 		l.findSuspicions(t)
 		_, kazoo := seen[lockformat.KazooLock]

@@ -76,6 +76,9 @@ type Thing struct {
 	// Entries is the length of a queue of another library.
 	Entries int `json:"entries,omitempty"`
 
+	// Breaks are the last times at which an operator has taken it away, the newest first.
+	Breaks []Break `json:"breaks,omitempty"`
+
 	// hint is the problem that appears with time (World.hintAt).
 	hint string
 }
@@ -126,6 +129,15 @@ type Contender struct {
 	Watches []int `json:"watches,omitempty"`
 	// Odd is the reason why its client may not know of the znode.
 	Odd string `json:"odd,omitempty"`
+}
+
+// Break is a hold that an operator has taken away from its holder.
+type Break struct {
+	At     time.Time `json:"at"` // by the servers' clock
+	By     string    `json:"by"`
+	Reason string    `json:"reason"`
+	Holder string    `json:"holder"`
+	Token  int64     `json:"token,string"`
 }
 
 // Shown is how many of a queue are looked at more closely.

@@ -72,6 +72,10 @@ func TestLocks(t *testing.T) {
 			"/l/" + lk(1, 7) + " e1 =ann", "/l/" + lk(2, 9) + " e2 =bob", "/l.waiting", place(1, "_c_"+uuid(2)+"-lock-", "bob"),
 			place(3, "_c_"+uuid(3)+"-lock-", "cid"), place(4, "_c_"+uuid(4)+"-lock-", "dot"), "/l.waiting/stranger =x",
 		}, "mutex? /l: held by ann, 3 wait\n"},
+		{"broken before", []string{
+			"/l/" + lk(1, 7) + " e1 =ann", "/l.breaks", `/l.breaks/0000000000000011 ={"format":1,"holder":"bob","token":17,"by":"op","reason":"hangs"}`,
+			"/l.breaks/0000000000000012 =garbage", `/l.breaks/0000000000000013 ={"format":1,"holder":"bob","token":17,"by":"op","reason":"hangs"}`,
+		}, "mutex? /l: held by ann\n"},
 		{"a lock delay, lost", []string{"/l.delay =held 17"},
 			"mutex /l: free, but the last holder did not release it\n  hint: the last holder (token 17) was lost, and did not release the lock: clients with a lock delay wait for the delay\n"},
 		{"a lock delay, held", []string{"/l/" + lk(1, 7) + " e1 =ann", "/l.delay =held 100"}, "mutex /l: held by ann\n"},
@@ -100,6 +104,19 @@ func TestLockDelayNodeDatesTheHold(t *testing.T) {
 	held = look(Past{}, lines...).Things[0].Queue[0]
 	require.False(t, held.Holds)
 	require.Zero(t, held.Since)
+}
+
+// The records beside a lock tell who has taken it away; other znodes there tell nothing.
+func TestBreaksOfALock(t *testing.T) {
+	record := `={"format":1,"holder":"bob","token":17,"by":"op","reason":"hangs"}`
+	w := look(Past{}, "/l/_c_"+uuid(1)+"-latch-0000000007 e1 =ann", "/l.breaks/0000000000000011 "+record,
+		"/l.breaks/0000000000000013 "+record, "/l.breaks/x =garbage")
+	require.Len(t, w.Things, 1)
+	require.Equal(t, Election, w.Things[0].Kind)
+	require.Len(t, w.Things[0].Breaks, 1)
+	b := w.Things[0].Breaks[0]
+	require.Equal(t, Break{At: b.At, By: "op", Reason: "hangs", Holder: "bob", Token: 17}, b)
+	require.NotZero(t, b.At)
 }
 
 // TestUnreadableContenderHasOnlyItsName: all other fields are unknown.

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+)
+
+// The former holder stops its command, and says who has taken the lock away, and why; the
+// next one gets it.
+func TestLockIsBrokenAndItsHolderToldWhy(t *testing.T) {
+	b := newBed(t)
+	assert.Contains(t, b.run("lock", "break", "/l", "--reason", "r", "--yes").ends(exit.CodeFailed).err.String(), "the lock /l has no holder")
+	one := b.start(running([]string{"lock", "/l", "--id", "web-1"}, "sh", "-c", "echo in; exec sleep 100")...)
+	one.says("in")
+	b.queued("/l", 1)
+	two := b.start(running([]string{"lock", "/l", "--id", "web-2"}, "sh", "-c", "echo in; exec sleep 100")...)
+	b.queued("/l", 2)
+
+	assert.Contains(t, b.run("lock", "break", "/l", "--yes").ends(exit.CodeUsage).err.String(), "--reason is missing")
+	assert.Contains(t, b.run("lock", "break", "/l", "--reason", "r").ends(exit.CodeUsage).err.String(), "--yes is missing")
+	one.running()
+	out := b.run("lock", "break", "/l", "--reason", "web-1 hangs", "--by", "alice", "--yes").ends(0).out.String()
+	assert.Regexp(t, `^took the lock /l away from web-1 \(session 0x[0-9a-f]+\)\n$`, out)
+	two.says("in")
+	assert.Regexp(t, `lost the lock /l, and stopped the command: alice took it away at .*: web-1 hangs: .*deleted`, one.wait().ends(exit.CodeLost).err.String())
+	list := b.run("lock", "break", "/l", "--list").ends(0).out.String()
+	assert.Regexp(t, `(?m)^AT +BY +REASON +HOLDER +SESSION +TOKEN\n\S+ \S+ +alice +web-1 hangs +web-1 +0x`, list)
+
+	two.running()
+	out = b.run("lock", "break", "/l", "--reason", "all", "--yes", "-o", "json").ends(0).out.String()
+	assert.Regexp(t, `^\{"path":"/l","holder":"web-2","session":"0x[0-9a-f]+","token":"\d+"\}\n$`, out)
+	two.wait().ends(exit.CodeLost)
+	assert.Regexp(t, `^\{"path":"/l","records":\[\{"at":"[^"]+","by":"\S+@\S+","reason":"all","holder":"web-2",.*\{.*alice`, b.run("lock", "break", "/l", "--list", "-o", "json").ends(0).out.String())
+	assert.Contains(t, b.run("lock", "break", "/other", "--list").ends(0).err.String(), "was never taken away")
+	require.Empty(t, b.contenders("/l"))
+}
+
+func TestLeaderIsDeposedAndCampaignsAgain(t *testing.T) {
+	b := newBed(t)
+	z := b.start(running([]string{"elect", "/e", "--again", "--id", "web-1"}, "sh", "-c", "echo in $ZKR_LEADER_TERM; exec sleep 100")...)
+	z.says("in 0")
+	b.run("elect", "depose", "/e", "--reason", "it hangs", "--by", "alice", "--yes").ends(0)
+	z.says("in 1")
+	assert.Contains(t, z.err.String(), "alice took it away")
+	assert.Contains(t, b.run("elect", "depose", "/e", "--list").ends(0).out.String(), "it hangs")
+}

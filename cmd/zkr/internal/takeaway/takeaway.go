@@ -1,0 +1,209 @@
+// Package takeaway is what "zkr lock break" and "zkr elect depose" have in common: they show
+// what a holder would lose, ask, and take it away, with a record of the operator and the
+// reason.
+package takeaway
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/user"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// Holder is the client that something is taken away from.
+type Holder struct {
+	ID      []byte
+	Session int64
+	Token   int64
+	Since   time.Time
+	// Waiting is how many clients wait for the hold.
+	Waiting int
+}
+
+// Record tells of something that was taken away.
+type Record struct {
+	At      time.Time `json:"at"`
+	By      string    `json:"by"`
+	Reason  string    `json:"reason"`
+	Holder  string    `json:"holder"`
+	Session string    `json:"session"`
+	Token   int64     `json:"token,string"`
+}
+
+// Hold is something that a client holds, at one path.
+type Hold interface {
+	// Find returns the holder; nil if there is none.
+	Find(ctx context.Context) (*Holder, error)
+	// Take takes it away from the holder that Find has returned last. gone is the
+	// error, if that client does not hold any more.
+	Take(ctx context.Context, by, reason string) (gone, err error)
+	// Records lists what was taken away, the newest first.
+	Records(ctx context.Context) ([]Record, error)
+}
+
+// Command is a command that takes things away.
+type Command struct {
+	Name  string // of what is held: "lock"
+	Verb  string // "break"
+	Short string
+	Long  string
+	Open  func(client *session.Client, path string) Hold
+}
+
+// help is the part of the help that the commands share.
+const help = `
+Shows the holder, asks, and deletes its znode, if it is still the holder's; a record with
+the operator's name and the reason is written in the same transaction. The next client
+holds at once. The former holder learns of it within a heartbeat, some seconds at most, and until
+then both may work: make sure that the former holder is stopped, or that its writes are
+fenced by its token. "zkr lock" and "zkr elect" stop their command, and show the reason.
+`
+
+type options struct {
+	by, reason string
+	yes, list  bool
+}
+
+// New makes the command.
+func (c Command) New(a *cli.App) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   c.Verb + " PATH",
+		Short: c.Short,
+		Long:  c.Long + help,
+		Example: fmt.Sprintf("  zkr %[1]s %[2]s /a/b --reason \"web-1 hangs, and was powered off\"\n", c.family(), c.Verb) +
+			fmt.Sprintf("  zkr %s %s /a/b --list", c.family(), c.Verb),
+		Args: cli.OnPath(c.Name),
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
+			if o.list {
+				return c.showRecords(cmd.Context(), a, args[0])
+			}
+			if o.reason == "" {
+				return exit.Usage("--reason is missing: say why, for those who are affected")
+			}
+			if !o.yes && (a.JSON() || !cli.IsTerminal(a.Stdin)) {
+				return exit.Usage("--yes is missing, which is required in a script: without a terminal there is no question to answer")
+			}
+			return a.LongCall(cmd.Context(), func(ctx context.Context, client *session.Client) error {
+				return c.run(ctx, a, client, args[0], o)
+			})
+		}),
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.reason, "reason", "", "`text` that says why; the former holder and \"--list\" show it")
+	f.StringVar(&o.by, "by", "", "the operator's `name`; default: user@host")
+	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	f.BoolVar(&o.list, "list", false, "only show what was taken away before: the last 16 times")
+	return cmd
+}
+
+// family is the command above.
+func (c Command) family() string {
+	if c.Name == "election" {
+		return "elect"
+	}
+	return c.Name
+}
+
+func (c Command) run(ctx context.Context, a *cli.App, client *session.Client, path string, o options) error {
+	hold := c.Open(client, path)
+	holder, err := within(ctx, a, hold.Find)
+	switch {
+	case err != nil:
+		return err
+	case holder == nil:
+		return &exit.Failure{Code: exit.CodeFailed, Err: fmt.Errorf("the %s %s has no holder", c.Name, path)}
+	}
+	if !o.yes {
+		if err := c.ask(a, path, holder); err != nil {
+			return err
+		}
+	}
+	gone, err := within(ctx, a, func(ctx context.Context) (error, error) { return hold.Take(ctx, cmp.Or(o.by, whoami()), o.reason) })
+	switch {
+	case gone != nil:
+		return &exit.Failure{Code: exit.CodeFailed, Err: gone, Hint: "the holder has gone meanwhile, and another client may hold now; nothing was changed"}
+	case err != nil:
+		return err
+	}
+	if a.JSON() {
+		return a.PrintJSON(struct {
+			Path    string `json:"path"`
+			Holder  string `json:"holder"`
+			Session string `json:"session"`
+			Token   int64  `json:"token,string"`
+		}{path, cli.AsText(holder.ID), cli.SessionID(holder.Session), holder.Token})
+	}
+	return a.Printf("took the %s %s away from %s (session %s)\n", c.Name, path, cli.Readable(holder.ID), cli.OrElse(cli.SessionID(holder.Session), "none"))
+}
+
+// within bounds a call by --connect-timeout: the question may take as long as it likes.
+func within[T any](ctx context.Context, a *cli.App, call func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, a.Flags.ConnectTimeout)
+	defer cancel()
+	return call(ctx)
+}
+
+// ask shows what would be lost, and returns an error unless the answer is yes.
+func (c Command) ask(a *cli.App, path string, h *Holder) error {
+	fmt.Fprintf(a.Stderr, "The %s %s is held by %s\n  session  %s\n  token    %d\n  since    %s (in the queue; %s)\n  waiting  %s\n",
+		c.Name, path, cli.Readable(h.ID), cli.OrElse(cli.SessionID(h.Session), "none"), h.Token, cli.LocalTime(h.Since), cli.Age(h.Since), cli.Count(h.Waiting, "client"))
+	fmt.Fprintf(a.Stderr, "Until it notices, which takes some seconds at most, it may work beside the next one.\nTake it away? [y/N] ")
+	answer, _ := bufio.NewReader(a.Stdin).ReadString('\n') // an end without an answer is no
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	}
+	return &exit.Failure{Code: exit.CodeFailed, Err: fmt.Errorf("not confirmed; nothing was changed")}
+}
+
+// whoami is the user and the host.
+func whoami() string {
+	name, host := "unknown", "unknown"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	if h, err := os.Hostname(); err == nil {
+		host = h
+	}
+	return name + "@" + host
+}
+
+func (c Command) showRecords(ctx context.Context, a *cli.App, path string) error {
+	var list []Record
+	if err := a.Call(ctx, func(ctx context.Context, client *session.Client) (err error) {
+		list, err = c.Open(client, path).Records(ctx)
+		return err
+	}); err != nil {
+		return err
+	}
+	if a.JSON() {
+		return a.PrintJSON(struct {
+			Path    string   `json:"path"`
+			Records []Record `json:"records"`
+		}{path, append([]Record{}, list...)})
+	}
+	if len(list) == 0 {
+		return a.NoteEmpty("the %s %s was never taken away", c.Name, path)
+	}
+	rows := make([][]string, len(list))
+	for i, r := range list {
+		rows[i] = []string{cli.LocalTime(r.At), cli.Readable([]byte(r.By)), cli.Readable([]byte(r.Reason)), cli.Readable([]byte(r.Holder)), cli.OrElse(r.Session, "none"), strconv.FormatInt(r.Token, 10)}
+	}
+	return a.Table("AT BY REASON HOLDER SESSION TOKEN", rows)
+}
+
+// Loss is the sentence for a command that has lost its hold in this way.
+func Loss(by, reason string, at time.Time) string {
+	return fmt.Sprintf("%s took it away at %s: %s", cli.Readable([]byte(by)), cli.LocalTime(at), cli.Readable([]byte(reason)))
+}
