@@ -95,7 +95,7 @@ func (m *Monitor) askLeader(ctx context.Context, list []peer, processes []Proces
 			return Summary{}, fmt.Errorf("%w: %s is %s", ErrSilent, p.Name, here.State)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, leaderLimit)
+	ctx, cancel := context.WithTimeout(ctx, m.patience)
 	defer cancel()
 	var s Summary
 	if err := ask(ctx, m.asker, p.address, "/cluster/status", summaryLimit, &s); err != nil {

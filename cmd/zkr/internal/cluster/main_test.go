@@ -204,6 +204,15 @@ func (b *bed) nodes(names ...string) []*run {
 	return out
 }
 
+// patientMonitor is a monitor that waits for answers, however busy the machine is. It does
+// not run.
+func (b *bed) patientMonitor() *Monitor {
+	b.Helper()
+	m := NewMonitor(b.client())
+	m.patience = time.Minute
+	return m
+}
+
 // monitor starts a monitor.
 func (b *bed) monitor() *Monitor {
 	b.Helper()

@@ -85,6 +85,8 @@ type Monitor struct {
 	asker    *http.Client
 	hub      web.Hub
 	kick     chan struct{} // cap 1: look now
+	// patience bounds the leader's answer; leaderLimit, except in tests.
+	patience time.Duration
 
 	// mu guards the fields below; the lists are replaced, never changed. No lock
 	// of the crew is taken while mu is held.
@@ -100,7 +102,7 @@ type Monitor struct {
 // NewMonitor makes a monitor.
 func NewMonitor(client *session.Client) *Monitor {
 	return &Monitor{
-		client: client, registry: discovery.NewRegistry(client, registries, nil), asker: newAsker(), kick: make(chan struct{}, 1),
+		client: client, registry: discovery.NewRegistry(client, registries, nil), asker: newAsker(), kick: make(chan struct{}, 1), patience: leaderLimit,
 		stop: func() {},
 		view: View{At: time.Now(), Err: ErrNoCoordinator, Problem: ErrNoCoordinator.Error(), State: session.Connected.String()},
 	}

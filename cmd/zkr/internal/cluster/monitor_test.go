@@ -181,7 +181,7 @@ func TestPageOutlivesItsServer(t *testing.T) {
 // registers.
 func TestFrozenLeaderIsNotWaitedFor(t *testing.T) {
 	b := newQuietBed(t)
-	m := NewMonitor(b.client())
+	m := b.patientMonitor()
 	c, _ := b.crew("node")
 	m.Watch(c)
 	here := b.add(c, running)
@@ -219,7 +219,7 @@ func TestFrozenLeaderIsNotWaitedFor(t *testing.T) {
 // any more.
 func TestTokenThatWasMadeUpIsForgotten(t *testing.T) {
 	b := newQuietBed(t)
-	m := NewMonitor(b.client())
+	m := b.patientMonitor()
 	leads := func(name string, token int64) peer {
 		return peer{entry{name, "/election/x", token}, b.stranger(func(w http.ResponseWriter, _ *http.Request) {
 			writeJSON(w, http.StatusOK, Summary{Leader: name, Token: token, Nodes: []Status{{Name: name, Role: Leader, Token: token}}})
@@ -243,7 +243,7 @@ func TestTokenThatWasMadeUpIsForgotten(t *testing.T) {
 // TestViewHasABound: whatever a leader says, and however many are registered.
 func TestViewHasABound(t *testing.T) {
 	b := newQuietBed(t)
-	m := NewMonitor(b.client())
+	m := b.patientMonitor()
 	nodes := mostNodes
 	m.coordinators = []peer{{entry{"n1", "/election/x", 7}, b.stranger(func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusOK, Summary{Leader: "n1", Token: 7, Nodes: make([]Status, nodes)})

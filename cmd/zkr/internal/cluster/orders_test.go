@@ -212,7 +212,7 @@ func TestOpenPagesHaveABound(t *testing.T) {
 func TestAskingThePageAsksNoNode(t *testing.T) {
 	b := newQuietBed(t)
 	asked := make(chan struct{}, 1000)
-	m := NewMonitor(b.client())
+	m := b.patientMonitor()
 	m.coordinators = []peer{{entry{"n1", "/election/x", 7}, b.stranger(func(w http.ResponseWriter, _ *http.Request) {
 		asked <- struct{}{}
 		writeJSON(w, http.StatusOK, Summary{Leader: "n1", Token: 7})
