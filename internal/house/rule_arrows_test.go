@@ -107,7 +107,7 @@ func layers() []layer {
 		{"zktest/apache", []string{"zktest", "zktest/internal/containers"}},
 		{"zktest/zktest-docker", []string{"zktest/internal/containers"}},
 		{"zktest/matrix", []string{"zktest"}},
-		{"zktest/conformance", []string{"zktest", "zktest/apache"}},
+		{"zktest/conformance", []string{"zktest", "zktest/apache", logins}},
 	}
 	// A command of the tool can be read by itself: it uses no other command.
 	shared := append(slices.Clone(public), formats+"/...", names)
