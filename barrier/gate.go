@@ -103,7 +103,7 @@ func (g *Gate) states(ctx context.Context) func(func(bool, error) bool) {
 		}
 		return seen.Exists, seen.Watch, err
 	}
-	return follow.States(ctx, g.client, g.path, read, func(a, b bool) bool { return a == b })
+	return follow.States(ctx, follow.Sessions{Client: g.client}, g.path, read, func(a, b bool) bool { return a == b })
 }
 
 // readGate reads whether the gate is closed, and sets a watch on a closed gate

@@ -31,7 +31,9 @@ func (v *View[T]) follow(ctx context.Context, s *session.Session) error {
 	v.link = &link{s: s, inbox: r.inbox}
 	v.mu.Unlock()
 	defer r.close()
-	err := r.subscribe(ctx)
+	reading, stop := v.client.ReadContext(ctx, s)
+	err := r.subscribe(reading)
+	stop()
 	if err == nil {
 		r.beginLoad()
 		err = r.loop(ctx)
@@ -117,12 +119,27 @@ func (r *runner[T]) beginLoad() {
 }
 
 // loop handles the items that come until the session is lost or the view cannot
-// continue.
+// continue; or, while it is not up to date, until there is another session to read in.
 func (r *runner[T]) loop(ctx context.Context) error {
+	var reading context.Context // nil while the view is up to date: it stays as it is
+	stop := func() {}
+	defer func() { stop() }()
 	for {
 		r.send()
-		r.publishChanges()
+		var elsewhere <-chan struct{}
+		switch clean := r.publishChanges(); {
+		case clean:
+			stop()
+			reading, stop = nil, func() {}
+		case reading == nil:
+			reading, stop = r.client.ReadContext(ctx, r.s)
+			fallthrough
+		default:
+			elsewhere = reading.Done()
+		}
 		select {
+		case <-elsewhere:
+			return context.Cause(reading)
 		case <-r.inbox.wake:
 		case <-r.reports.stateChanged():
 			continue
@@ -243,20 +260,22 @@ func (r *runner[T]) onReply(ctx context.Context, rep *reply) error {
 	return nil
 }
 
-// publishChanges shows the changes that the machine has found.
-func (r *runner[T]) publishChanges() {
+// publishChanges shows the changes that the machine has found, and reports whether it has
+// nothing left to do.
+func (r *runner[T]) publishChanges() (clean bool) {
 	r.watches.stop(r.machine.takeDropped())
 	r.flushChanges()
 	r.mu.Lock()
 	r.link.clean = r.machine.idle()
 	r.exists, r.pending = r.machine.root.known, r.machine.pending()
-	clean := r.link.clean
+	clean = r.link.clean
 	r.proveLocked()
 	r.mu.Unlock()
 	if clean {
 		r.store.setLoaded()
 	}
 	r.reportCurrent(clean)
+	return clean
 }
 
 // flushChanges decodes the changes and applies them. If the decoder panics, the

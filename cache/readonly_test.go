@@ -83,3 +83,48 @@ func TestAViewStaysWhatItWasOnAServerWithoutAQuorum(t *testing.T) {
 		require.Empty(w, tape.said(w))
 	})
 }
+
+// The quorum is lost while a view is being loaded: it goes on at the last server.
+func TestLoadGoesOnWithoutAQuorum(t *testing.T) {
+	world.In(t, &zktest.Options{Servers: 3, ReadOnly: true, Latency: 100 * time.Millisecond}, func(w *world.World) {
+		require.NoError(w, w.Server.WaitLeader(w.Ctx))
+		put(w, "/t", "0", "/t/a", "1")
+		w.Pass(time.Second)
+		c := w.ClientWith(session.Options{ReadOnly: true})
+		w.Pass(time.Second)
+		w.Server.Delay(zktest.Link{}, zktest.Both, 200*time.Millisecond)
+		v := run(w, cache.NewTree(c, "/t", text, nil).View)
+		w.Pass(100 * time.Millisecond)
+		require.NoError(w, w.Server.Stop(2))
+		require.NoError(w, w.Server.Stop(3))
+		w.Server.Heal()
+		v.synced(w)
+		require.True(w, v.Status().ReadOnly)
+		require.NoError(w, w.Server.Restart(2))
+		w.Pass(10 * time.Second)
+		v.synced(w)
+		require.False(w, v.Status().ReadOnly)
+	})
+}
+
+// A view does not go back from the newer of two servers to the older.
+func TestViewDoesNotGoBackWithoutAQuorum(t *testing.T) {
+	world.In(t, &zktest.Options{Servers: 3, ReadOnly: true}, func(w *world.World) {
+		require.NoError(w, w.Server.WaitLeader(w.Ctx))
+		put(w, "/t", "0", "/t/a", "old")
+		w.Pass(time.Second)
+		require.NoError(w, w.Server.Stop(3))
+		w.Pass(10 * time.Second)
+		require.NoError(w, w.Server.Set("/t/a", []byte("new")))
+		w.Pass(time.Second)
+		require.NoError(w, w.Server.Stop(2))
+		w.Pass(10 * time.Second)
+		v := run(w, cache.NewTree(w.ClientWith(session.Options{ReadOnly: true}), "/t", text, nil).View)
+		v.synced(w)
+		require.NoError(w, w.Server.Stop(1))
+		require.NoError(w, w.Server.Restart(3))
+		w.Pass(time.Minute)
+		require.Equal(w, "new", contents(v.Snapshot())["/t/a"])
+		require.False(w, v.Status().Synced)
+	})
+}

@@ -156,7 +156,7 @@ func states[T comparable](ctx context.Context, r *batcher, read follow.Read[T]) 
 			return
 		}
 		same := func(a, b T) bool { return a == b }
-		for now, err := range follow.States(ctx, r.client, r.path, read, same) {
+		for now, err := range follow.States(ctx, follow.Sessions{Client: r.client, WithoutQuorum: true}, r.path, read, same) {
 			if err != nil {
 				err = failure(ctx, name, r.path, err)
 			}

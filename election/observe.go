@@ -39,7 +39,7 @@ func (e *Elector) Observe(ctx context.Context) iter.Seq2[State, error] {
 			yield(State{}, failure(ctx, op, e.path, err))
 			return
 		}
-		for state, err := range follow.States(ctx, e.client, e.path, e.presentState, State.same) {
+		for state, err := range follow.States(ctx, follow.Sessions{Client: e.client, WithoutQuorum: true}, e.path, e.presentState, State.same) {
 			if err != nil {
 				yield(State{}, failure(ctx, op, e.path, err))
 				return

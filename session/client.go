@@ -26,8 +26,8 @@ type Client struct {
 
 	// mu guards the rest: ensemble, the servers; session, which is nil while there is
 	// none; latest, which is the session before then; making, the one that is being made,
-	// if any; reading, the one of a server without a quorum, if any; changes, of session and
-	// reading; closed, after which nothing is begun any more; remains,
+	// if any; reading, the one of a server without a quorum, if any; known, what former
+	// sessions have seen; changes, of session and reading; closed, after which nothing is begun any more; remains,
 	// the znodes that [Session.EnsureRemainsDeleted] has yet to delete; and cleared, nil
 	// or closed when there are none.
 	mu       sync.Mutex
@@ -36,6 +36,7 @@ type Client struct {
 	latest   *Session
 	making   *Session
 	reading  *Session
+	known    knowledge
 	changes  await.Changes
 	closed   bool
 	remains  []remainingZnode
@@ -142,6 +143,12 @@ func (c *Client) makeNext(quick *int) *Session {
 }
 
 func (c *Client) publish(s *Session) {
+	c.mu.Lock()
+	last := c.latest
+	c.mu.Unlock()
+	if last != nil && last != s && c.opts.ReadOnly {
+		c.noteSeen(last)
+	}
 	c.mu.Lock()
 	if c.session = s; s != nil {
 		c.latest = s

@@ -49,6 +49,9 @@ func (s *Session) Hold(ctx context.Context, path string, watch *Watch) (*Hold, e
 	if err := ValidatePath(path); err != nil {
 		return nil, &OpError{Op: "hold", Path: path, Err: err}
 	}
+	if s.reads {
+		return nil, &OpError{Op: "hold", Path: path, Err: ErrReadOnly}
+	}
 	h := &Hold{s: s, path: path}
 	for {
 		if err := s.VerifyLive(ctx, path); err != nil {

@@ -53,6 +53,9 @@ func (c *Client) awaitEndOrRefusal(s *Session) *Session {
 			// the session's zxids. If it refuses this session for a whole timeout for
 			// another reason, that reason will not go away.
 			if (verdict == wentBack || served > 1) && s.endRefused() {
+				if verdict == wentBack {
+					c.forgetSeen(s)
+				}
 				return next
 			}
 			next.closeUnused()

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"sync"
 	"time"
-
-	"github.com/zkrecipes/zkrecipes/session/internal/wire"
 )
 
 // A server without a quorum carries out the reads of clients that ask for that, if it has
@@ -28,7 +26,8 @@ const readOnlyDelay = 2 * time.Second
 // session with that server ([Session.ReadOnly]). Such a session ends with its connection, and
 // when the client has a connection with a quorum again: use the next one then, as after the
 // loss of any other session ([IsSessionLoss]). It shows a state that is not older than what
-// the client has seen, and need not be the newest. Its writes, syncs and transactions fail
+// the client has seen, and need not be the newest; and it may show changes that were never
+// confirmed by a quorum, and do not exist afterwards. Its writes, syncs and transactions fail
 // with ErrReadOnly, so that nothing can be held in it.
 func (c *Client) ReadSession(ctx context.Context) (*Session, error) {
 	if c == nil || !c.opts.ReadOnly {
@@ -59,13 +58,45 @@ func (c *Client) sessionForReads() (*Session, <-chan struct{}) {
 	s, reading, changed := c.session, c.reading, c.changes.Next()
 	c.mu.Unlock()
 	switch {
-	case s != nil && s.isConnected():
+	case s != nil && s.Err() == nil && s.isConnected():
 		return s, changed
 	case reading != nil && reading.Err() == nil:
 		return reading, changed
 	}
 	return nil, changed
 }
+
+// ReadContext returns a context for reads in s, a session that [Client.ReadSession] has
+// returned: it ends with ctx, and when ReadSession has another session to return while s has
+// no connection, with a cause that [IsSessionLoss] reports. Without Options.ReadOnly it is
+// ctx. Call cancel to free its resources.
+func (c *Client) ReadContext(ctx context.Context, s *Session) (context.Context, context.CancelFunc) {
+	c.mustBeUsable(ctx)
+	if !c.opts.ReadOnly || s.reads {
+		return ctx, func() {}
+	}
+	reading, end := context.WithCancelCause(ctx)
+	// Nothing waits for it; it ends with the context.
+	go func() {
+		for reading.Err() == nil {
+			_, connected := c.states.get()
+			other, changed := c.sessionForReads()
+			if other != nil && other != s {
+				end(lost(errReadElsewhere))
+				return
+			}
+			select {
+			case <-changed:
+			case <-connected:
+			case <-reading.Done():
+			}
+		}
+	}()
+	return reading, func() { end(context.Canceled) }
+}
+
+// errReadElsewhere ends reads in a session without a connection.
+var errReadElsewhere = errors.New("the session has no connection, and a server without a quorum answers reads")
 
 // ReadOnly reports whether the session is one with a server without a quorum, which
 // [Client.ReadSession] returns.
@@ -83,11 +114,9 @@ func (s *Session) isConnected() bool {
 // beginForReads begins the client's life with its first session, or with one for reads.
 func (c *Client) beginForReads(ctx context.Context) error {
 	first := make(chan func() (*Session, error), 1)
-	making, stop := context.WithCancel(c.life)
 	// Waited for by Close; ends when life does.
 	c.loop.Go(func() {
-		defer stop()
-		s, err := newSession(making, c, usual)
+		s, err := newSession(c.life, c, usual)
 		first <- func() (*Session, error) { return s, err }
 	})
 	// Waited for by Close; ends when life does.
@@ -105,9 +134,9 @@ func (c *Client) beginForReads(ctx context.Context) error {
 			return c.begin(made())
 		case <-ctx.Done():
 			failure := c.connectFailure()
-			stop()
+			c.cancel() // both sessions at once
 			if s, err := (<-first)(); err == nil {
-				return c.begin(s, nil)
+				s.closeUnused()
 			}
 			return unreachable(ctx, failure)
 		}
@@ -129,11 +158,27 @@ func (c *Client) runAfter(s *Session, err error) {
 	}
 }
 
-// keepReading has a session for reads whenever the client has no connection.
+// longestReadOnlyDelay bounds the pause, which doubles, between attempts that found servers
+// with a quorum, or were refused: each costs such a server a session.
+const longestReadOnlyDelay = time.Minute
+
+// keepReading has a session for reads whenever the client has had no connection for
+// readOnlyDelay.
 func (c *Client) keepReading() {
-	told := false
-	for c.awaitConnected(c.life, false) && c.sleep(readOnlyDelay) {
-		if err := c.readWithoutQuorum(); errors.Is(err, wire.ErrNoLocalSessions) && !told {
+	told, pause := false, readOnlyDelay
+	for c.awaitConnected(c.life, false) && c.sleep(pause) {
+		if state, _ := c.states.get(); state.Status == Connected {
+			pause = readOnlyDelay
+			continue
+		}
+		read, err := c.readWithoutQuorum()
+		switch {
+		case read:
+			pause = readOnlyDelay
+		default:
+			pause = min(2*pause, longestReadOnlyDelay)
+		}
+		if err != nil && !errors.Is(err, ErrUnreachable) && !told && c.life.Err() == nil {
 			told = true
 			c.opts.Logger.Warn("zookeeper server without a quorum cannot be read from", "cause", err)
 		}
@@ -160,8 +205,8 @@ func (c *Client) awaitConnected(ctx context.Context, connected bool) bool {
 var errQuorumIsBack = errors.New("the client is connected to a server with a quorum")
 
 // readWithoutQuorum makes a session for reads, and keeps it until it ends, or the client is
-// connected.
-func (c *Client) readWithoutQuorum() error {
+// connected. It reports whether a server without a quorum has made the session.
+func (c *Client) readWithoutQuorum() (read bool, err error) {
 	ctx, cancel := context.WithCancel(c.life)
 	var watching sync.WaitGroup
 	defer watching.Wait()
@@ -173,19 +218,20 @@ func (c *Client) readWithoutQuorum() error {
 	})
 	s, err := newSession(ctx, c, forReads)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if s.link.ReadOnly() { // otherwise the client is about to be connected
+	if read = s.link.ReadOnly(); read { // otherwise the client is about to be connected
 		c.setReading(s)
 		select {
 		case <-ctx.Done():
 		case <-s.ctx.Done():
 		}
 		c.setReading(nil)
+		c.noteSeen(s)
 	}
 	s.end(errQuorumIsBack, true)
 	<-s.closed
-	return nil
+	return read, nil
 }
 
 // setReading makes s, nil for none, the session for reads.
@@ -204,14 +250,49 @@ func (c *Client) setReading(s *Session) {
 	}
 }
 
-// lastKnown is the newest transaction that the client has seen, and when a server with a
-// quorum was last heard.
-func (c *Client) lastKnown() (zxid int64, heard time.Time) {
+// knowledge is what a client has seen of the ensemble, in all its sessions.
+type knowledge struct {
+	zxid  int64     // the newest transaction
+	heard time.Time // when a server with a quorum was last heard, which knew no newer one
+}
+
+// noteSeen adds what s has seen to what the client knows. A session that got no reply yet has
+// seen nothing.
+func (c *Client) noteSeen(s *Session) {
+	zxid := s.link.LastZxid()
+	if zxid == 0 || s.outdated.Load() {
+		return
+	}
+	var heard time.Time
+	if !s.reads {
+		heard = s.LastHeard()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.known.zxid = max(c.known.zxid, zxid)
+	if heard.After(c.known.heard) {
+		c.known.heard = heard
+	}
+}
+
+// lastKnown is what the client has seen until now.
+func (c *Client) lastKnown() knowledge {
 	c.mu.Lock()
 	last := c.latest
 	c.mu.Unlock()
-	if last == nil {
-		return 0, time.Time{}
+	if last != nil {
+		c.noteSeen(last)
 	}
-	return last.link.LastZxid(), last.LastHeard()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.known
+}
+
+// forgetSeen forgets what s and former sessions have seen: the ensemble was recreated, or
+// restored from a backup, and its transactions begin again.
+func (c *Client) forgetSeen(s *Session) {
+	s.outdated.Store(true)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.known = knowledge{}
 }

@@ -2,7 +2,10 @@ package session
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -229,4 +232,145 @@ func TestServersWithoutAQuorumAreReadFromUnderEveryFault(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A client that is started in the outage reads the newer of two servers, and then the older.
+func TestReadSessionsDoNotGoBack(t *testing.T) {
+	withoutQuorum(t, func(w *world) {
+		require.NoError(w, w.srv.Stop(3))
+		w.sleep(10 * time.Second)
+		_, err := w.session(w.client).Set(w.ctx, "/a", []byte("y"), -1)
+		require.NoError(w, err)
+		w.sleep(time.Second)
+		require.NoError(w, w.srv.Stop(2))
+		w.sleep(10 * time.Second)
+		c := w.connect("late", &Options{ReadOnly: true})
+		defer w.close(c)
+		data, _, err := w.readSession(c).Get(w.ctx, "/a")
+		require.NoError(w, err)
+		require.Equal(w, "y", string(data))
+		require.NoError(w, w.srv.Stop(1))
+		require.NoError(w, w.srv.Restart(3))
+		w.sleep(time.Second)
+		_, err = c.ReadSession(w.within(time.Minute))
+		require.ErrorIs(w, err, context.DeadlineExceeded)
+		require.NoError(w, w.srv.Restart(1))
+		data, _, err = w.readSession(c).Get(w.ctx, "/a")
+		require.NoError(w, err)
+		require.Equal(w, "y", string(data))
+	})
+}
+
+// A session that has just been made has seen nothing, and does not hide what the former one
+// has seen.
+func TestReadSessionKnowsWhatFormerSessionsHaveSeen(t *testing.T) {
+	withoutQuorum(t, func(w *world) {
+		require.NoError(w, w.srv.Stop(3))
+		w.sleep(10 * time.Second)
+		former := w.session(w.client)
+		_, err := former.Set(w.ctx, "/a", []byte("y"), -1)
+		require.NoError(w, err)
+		heard := former.LastHeard()
+		require.NoError(w, w.srv.ExpireSession(former.ID()))
+		<-former.Context().Done()
+		require.NotSame(w, former, w.session(w.client))
+		require.NoError(w, w.srv.Stop(1))
+		require.NoError(w, w.srv.Stop(2))
+		require.NoError(w, w.srv.Restart(3))
+		w.sleep(time.Second)
+		_, err = w.client.ReadSession(w.within(time.Minute))
+		require.ErrorIs(w, err, context.DeadlineExceeded)
+		require.NoError(w, w.srv.Stop(3))
+		require.NoError(w, w.srv.Restart(1))
+		w.sleep(5 * time.Second)
+		s := w.readSession(w.client)
+		require.True(w, s.ReadOnly())
+		assert.WithinDuration(w, heard, s.LastHeard(), 2*time.Second)
+	})
+}
+
+// After the ensemble was recreated, its few transactions are new ones.
+func TestRecreatedEnsembleIsReadFromWithoutAQuorum(t *testing.T) {
+	withoutQuorum(t, func(w *world) {
+		for range 100 {
+			_, err := w.s.Set(w.ctx, "/a", nil, -1)
+			require.NoError(w, err)
+		}
+		require.NoError(w, w.srv.RestartEmpty())
+		<-w.s.Context().Done()
+		s := w.session(w.client)
+		require.NoError(w, s.Sync(w.ctx, "/"))
+		w.stopQuorum()
+		assert.True(w, w.readSession(w.client).ReadOnly())
+	})
+}
+
+// hangingUp is a connection that hangs up on the handshake of a session that exists.
+type hangingUp struct {
+	net.Conn
+
+	greeted bool
+	made    *atomic.Int64 // counts the handshakes for new sessions
+}
+
+func (c *hangingUp) Write(p []byte) (int, error) {
+	if c.greeted {
+		return c.Conn.Write(p)
+	}
+	c.greeted = true
+	if binary.BigEndian.Uint64(p[20:]) != 0 {
+		_ = c.Conn.Close()
+		return len(p), nil
+	}
+	c.made.Add(1)
+	return c.Conn.Write(p)
+}
+
+// While servers with a quorum refuse the usual session, a session for reads costs them a
+// session each time: the attempts become rare.
+func TestReadSessionsAreNotMadeAgainAndAgain(t *testing.T) {
+	made := map[bool]int64{}
+	for _, readOnly := range []bool{false, true} {
+		inWorld(t, &zktest.Options{Servers: 3, ReadOnly: true}, nil, func(w *world) {
+			var count atomic.Int64
+			dial := w.srv.Client("")
+			c := w.connect("", &Options{ReadOnly: readOnly, Dialer: func(ctx context.Context, network, address string) (net.Conn, error) {
+				raw, err := dial(ctx, network, address)
+				if err != nil {
+					return nil, err
+				}
+				return &hangingUp{Conn: raw, made: &count}, nil
+			}})
+			defer w.close(c)
+			id := w.session(c).ID()
+			count.Store(0)
+			w.srv.Cut(id)
+			for c.State().Session == id {
+				w.sleep(100 * time.Millisecond)
+			}
+			made[readOnly] = count.Load()
+		})
+	}
+	assert.LessOrEqual(t, made[true], made[false]+5, "%v", made)
+}
+
+// A healthy client dials no more with the option than without it.
+func TestHealthyClientHasNoReadSession(t *testing.T) {
+	inWorld(t, &zktest.Options{Servers: 3, ReadOnly: true}, nil, func(w *world) {
+		var dials atomic.Int64
+		dial := w.srv.Client("")
+		const clients, blips = 40, 5
+		for range clients {
+			defer w.close(w.connect("", &Options{ReadOnly: true, Dialer: func(ctx context.Context, network, address string) (net.Conn, error) {
+				dials.Add(1)
+				return dial(ctx, network, address)
+			}}))
+		}
+		w.sleep(10 * time.Second)
+		for range blips {
+			w.srv.CutAll()
+			w.sleep(20 * time.Second)
+		}
+		assert.EqualValues(w, clients*(1+blips), dials.Load())
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -63,6 +64,8 @@ type Session struct {
 	// without a quorum: what the server tells is as old as heardBefore, or less.
 	reads       bool
 	heardBefore time.Time
+	// outdated: what the session has seen is not of the present ensemble.
+	outdated atomic.Bool
 
 	// refused gets the time since when servers have left handshakes of the session
 	// without an answer, once that is long ago; cap 1.
@@ -87,9 +90,10 @@ func newSession(ctx context.Context, c *Client, k kind) (*Session, error) {
 		dialing: make(chan struct{}), attached: make(chan struct{}),
 		trial: trial, refused: make(chan time.Time, 1), reads: k == forReads,
 	}
-	var known int64
+	var known knowledge
 	if s.reads {
-		known, s.heardBefore = c.lastKnown()
+		known = c.lastKnown()
+		s.heardBefore = known.heard
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.watches, s.subs = newWatchSet(s), newSubscriptionSet(s)
@@ -98,7 +102,7 @@ func newSession(ctx context.Context, c *Client, k kind) (*Session, error) {
 	s.link = wire.NewLink(ctx, wire.Config{
 		Timeout: asked, Servers: s.countServers, MaxFrame: c.opts.MaxReply, MaxRequest: c.opts.MaxRequest,
 		Credentials: wireCredentials(c.opts.Credentials), Dial: s.dial, SASL: s.startSASL(),
-		PairPings: c.opts.Trust == TrustQuorum, Pause: s.dialPause, ReadOnly: s.reads, LastZxid: known,
+		PairPings: c.opts.Trust == TrustQuorum, Pause: s.dialPause, ReadOnly: s.reads, LastZxid: known.zxid,
 		Now: s.now, Handler: handler{s},
 	})
 	switch k {

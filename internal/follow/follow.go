@@ -29,9 +29,11 @@ type Read[T any] func(ctx context.Context, s *session.Session) (T, *session.Watc
 //
 // It ends with ctx, with the client, or with an error that a later try would
 // not mend; that is the last element.
-func States[T any](ctx context.Context, client *session.Client, path string, read Read[T], same func(a, b T) bool) iter.Seq2[T, error] {
+//
+// A session with a server without a quorum does not show the past either, and refuses a sync.
+func States[T any](ctx context.Context, sessions Sessions, path string, read Read[T], same func(a, b T) bool) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		f := follower[T]{client: client, path: path, read: read}
+		f := follower[T]{sessions: sessions, path: path, read: read}
 		defer f.stopWatch() // however the loop's body is left: it may panic
 		var last T
 		for first := true; ; {
@@ -55,13 +57,34 @@ func States[T any](ctx context.Context, client *session.Client, path string, rea
 	}
 }
 
+// Sessions are the sessions to read in.
+type Sessions struct {
+	Client *session.Client
+	// WithoutQuorum: those of [session.Client.ReadSession].
+	WithoutQuorum bool
+}
+
+// next returns the session to read in, and a context for that.
+func (s Sessions) next(ctx context.Context) (*session.Session, context.Context, context.CancelFunc, error) {
+	if !s.WithoutQuorum {
+		in, err := s.Client.Session(ctx)
+		return in, ctx, func() {}, err
+	}
+	in, err := s.Client.ReadSession(ctx)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	reading, stop := s.Client.ReadContext(ctx, in)
+	return in, reading, stop, nil
+}
+
 // follower reads in one session after the other.
 type follower[T any] struct {
-	client *session.Client
-	path   string
-	read   Read[T]
-	synced *session.Session
-	watch  *session.Watch // of the latest state; nil before the first
+	sessions Sessions
+	path     string
+	read     Read[T]
+	synced   *session.Session
+	watch    *session.Watch // of the latest state; nil before the first
 }
 
 func (f *follower[T]) stopWatch() {
@@ -88,39 +111,48 @@ func (f *follower[T]) awaitChange(ctx context.Context) error {
 
 func (f *follower[T]) nextState(ctx context.Context) (T, error) {
 	for {
-		s, err := f.client.ReadSession(ctx)
+		s, reading, stop, err := f.sessions.next(ctx)
 		if err != nil {
 			var none T
 			return none, err
 		}
-		var sync *session.Future[struct{}]
-		if s != f.synced && !s.ReadOnly() { // see session.Client.ReadSession
-			sync = s.StartSync(f.path)
-		}
-		now, watch, err := f.read(ctx, s)
-		if sync != nil && err == nil {
-			_, err = sync.Wait(ctx)
-			if err != nil && watch != nil {
-				watch.Stop()
+		now, watch, err := f.readIn(reading, s)
+		if session.NotSent(err) || session.Unanswered(err) {
+			// The sync got no answer; the read waited for a connection.
+			if over := f.awaitConnected(reading, s); over != nil {
+				err = over
 			}
 		}
+		moved := reading.Err() != nil && ctx.Err() == nil
+		stop()
 		switch {
 		case err == nil:
 			f.synced, f.watch = s, watch
 			return now, nil
 		case ctx.Err() != nil:
 			return now, err
-		case session.IsSessionLoss(err):
-			// In the next session.
-		case session.NotSent(err), session.Unanswered(err):
-			// The sync got no answer; the read waited for a connection.
-			if err := f.awaitConnected(ctx, s); err != nil {
-				return now, err
-			}
+		case moved, session.IsSessionLoss(err), session.NotSent(err), session.Unanswered(err):
+			// Again, in the next session if there is one.
 		default:
 			return now, err
 		}
 	}
+}
+
+// readIn reads in s; the first time behind a sync.
+func (f *follower[T]) readIn(ctx context.Context, s *session.Session) (T, *session.Watch, error) {
+	var sync *session.Future[struct{}]
+	if s != f.synced && !s.ReadOnly() {
+		sync = s.StartSync(f.path)
+	}
+	now, watch, err := f.read(ctx, s)
+	if sync != nil && err == nil {
+		_, err = sync.Wait(ctx)
+		if err != nil && watch != nil {
+			watch.Stop()
+		}
+	}
+	return now, watch, err
 }
 
 // awaitConnected waits until s has a connection, so that a failing sync is not

@@ -38,7 +38,7 @@ func read(ctx context.Context, s *session.Session) (string, *session.Watch, erro
 func same(a, b string) bool { return a == b }
 
 func states(ctx context.Context, c *session.Client) func(func(string, error) bool) {
-	return follow.States(ctx, c, path, read, same)
+	return follow.States(ctx, follow.Sessions{Client: c, WithoutQuorum: true}, path, read, same)
 }
 
 func set(t *testing.T, srv *zktest.Server, data string) {
@@ -133,7 +133,7 @@ func TestErrorThatATryWouldNotMendEndsTheLoop(t *testing.T) {
 			n++
 			return "", nil, session.ErrNoAuth
 		}
-		for _, err := range follow.States(w.Ctx, w.Client(), path, refuse, same) {
+		for _, err := range follow.States(w.Ctx, follow.Sessions{Client: w.Client()}, path, refuse, same) {
 			require.ErrorIs(w, err, session.ErrNoAuth)
 		}
 		require.Equal(w, 1, n)

@@ -33,3 +33,28 @@ func TestStateIsReadFromAServerWithoutAQuorum(t *testing.T) {
 		require.Equal(w, []string{"1", "2"}, seen)
 	})
 }
+
+// The quorum is lost while the first state is being read.
+func TestReadGoesOnWithoutAQuorum(t *testing.T) {
+	world.In(t, &zktest.Options{Servers: 3, ReadOnly: true}, func(w *world.World) {
+		require.NoError(w, w.Server.WaitLeader(w.Ctx))
+		require.NoError(w, w.Server.Create(path, []byte("1")))
+		w.Pass(time.Second)
+		c := w.ClientWith(session.Options{ReadOnly: true})
+		w.Session(c)
+		w.Server.Delay(zktest.Link{}, zktest.Both, 200*time.Millisecond)
+		stopped := make(chan error, 2)
+		time.AfterFunc(100*time.Millisecond, func() {
+			stopped <- w.Server.Stop(2)
+			stopped <- w.Server.Stop(3)
+			w.Server.Heal()
+		})
+		for state, err := range states(w.Within(time.Hour), c) {
+			require.NoError(w, err)
+			require.Equal(w, "1", state)
+			break
+		}
+		require.NoError(w, <-stopped)
+		require.NoError(w, <-stopped)
+	})
+}
