@@ -34,12 +34,13 @@ func newDeposition(b lockformat.Break) Deposition {
 //
 // The leader's znode is deleted, and a record with by and reason is written in
 // "<path>.breaks", in one transaction and only if the znode is still that of c. Otherwise
-// nothing changes: the error wraps ErrNoLeader if c has gone, and ErrInvalidArgument if c does
-// not lead.
+// nothing changes: the error wraps ErrNoLeader if c has gone, and ErrInvalidArgument if another
+// candidate is ahead of c. It also wraps session.ErrUnknownOutcome if c has gone after a lost
+// reply and no record tells why.
 //
 // The next candidate leads at once. The former leader learns of it within a heartbeat
-// (session.Session.Heartbeat), often at once, by the end of its context: until then, both may
-// believe that they lead. Depose is safe where the leader's writes are fenced by its token or
+// (session.Session.Heartbeat), often at once, by the end of its context: until then, or for as
+// long as its process hangs, both may believe that they lead. Depose is safe where the leader's writes are fenced by its token or
 // guard, or the leader is known to be stopped. A deposed candidate may campaign again.
 func (e *Elector) Depose(ctx context.Context, c Candidate, by, reason string) error {
 	e = receiver.OrZero(e)
@@ -75,15 +76,19 @@ func (e *Elector) Depositions(ctx context.Context) ([]Deposition, error) {
 	return out, nil
 }
 
-// Deposed returns, after the loss of the leadership, the record of that, if another client took it away. ok is
-// false if the leadership was lost in another way, or continues.
+// Deposed returns the record of it if another client has taken the leadership away, also if
+// the leader had lost its session before. ok is false if the leadership continues, as far as
+// the leader knows, or was given back, or was lost in another way.
 func (l *Leadership) Deposed(ctx context.Context) (d Deposition, ok bool, err error) {
 	const op = "find deposition"
 	l = receiver.OrZero(l)
 	if err := holding.BeginHeld(ctx, l.hold != nil, "election.Leadership", "election.Elector", ErrInvalidArgument); err != nil {
 		return Deposition{}, false, l.e.failure(ctx, op, err)
 	}
-	found, err := breaking.Find(ctx, l.e.client, breaking.Target{Dir: l.e.path, Path: l.Path(), Token: l.token}, l.hold.Err())
+	if l.hold.Err() == nil {
+		return Deposition{}, false, nil
+	}
+	found, err := breaking.Find(ctx, l.e.client, breaking.Target{Dir: l.e.path, Path: l.Path(), Token: l.token})
 	switch {
 	case err != nil:
 		return Deposition{}, false, failure(ctx, op, l.e.path, err)

@@ -35,11 +35,14 @@ func newBreak(b lockformat.Break) Break {
 // The holder's znode is deleted, and a record with by and reason is written in
 // "<path>.breaks", in one transaction and only if the znode is still that of c. If no contender
 // but c has the lock, nothing changes: the error wraps ErrNotHeld if c has gone, and
-// ErrInvalidArgument if c waits.
+// ErrInvalidArgument if another contender is ahead of c. It also wraps
+// session.ErrUnknownOutcome if c has gone after a lost reply and no record tells why. With
+// LockDelay, the first contender may still wait for the delay; it loses its place then. With
+// LocalHandover, the lock is taken away from whichever user in the holder's process has it.
 //
 // The next contender gets the lock at once, or after LockDelay. The former holder learns of it
 // within a heartbeat (session.Session.Heartbeat), often at once, by the end of its context:
-// until then, both may believe that they hold. Break is safe where the holder's writes are
+// until then, or for as long as its process hangs, both may believe that they hold. Break is safe where the holder's writes are
 // fenced by its token or guard, or the holder is known to be stopped. Ask first with Revoke.
 func (m *Mutex) Break(ctx context.Context, c Contender, by, reason string) error {
 	m = receiver.OrZero(m)
@@ -74,14 +77,18 @@ func (m *Mutex) Breaks(ctx context.Context) ([]Break, error) {
 	return out, nil
 }
 
-// Broken returns, after the loss of the lock, the record of that, if another client took it away. ok is false if
-// the lock was lost in another way, or is held.
+// Broken returns the record of it if another client has taken the lock away, also if the
+// holder had lost its session before. ok is false if the lock is held, as far as the holder
+// knows, or was released, or was lost in another way.
 func (h *Held) Broken(ctx context.Context) (b Break, ok bool, err error) {
 	h = receiver.OrZero(h)
 	if err := holding.BeginHeld(ctx, h.lock != nil, "lock.Held", "lock.Mutex", ErrInvalidArgument); err != nil {
 		return Break{}, false, failure(ctx, "find break", h.lockPath(), err)
 	}
-	found, err := breaking.Find(ctx, h.lock.m.client, breaking.Target{Dir: h.lockPath(), Path: h.Path(), Token: h.Token()}, h.lock.hold.Err())
+	if h.ctx.Err() == nil || h.released.Load() {
+		return Break{}, false, nil
+	}
+	found, err := breaking.Find(ctx, h.lock.m.client, breaking.Target{Dir: h.lockPath(), Path: h.Path(), Token: h.Token()})
 	switch {
 	case err != nil:
 		return Break{}, false, failure(ctx, "find break", h.lockPath(), err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
 	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
@@ -212,4 +214,112 @@ func TestBrokenUnderEveryFault(t *testing.T) {
 			return err
 		},
 	}.Run(t)
+}
+
+// The release is the first request to learn that the lock was taken away.
+func TestReleaseThatLearnsOfABreak(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		h := w.lock(lock.New(w.Client(), dir, nil))
+		m := lock.New(w.Client(), dir, nil)
+		queue, err := m.Contenders(w.Ctx)
+		require.NoError(w, err)
+		require.NoError(w, m.Break(w.Ctx, queue[0], "op", "r"))
+		require.ErrorIs(w, h.Unlock(w.Ctx), session.ErrLost)
+		_, ok, err := h.Broken(w.Ctx)
+		require.NoError(w, err)
+		require.True(w, ok)
+	})
+}
+
+// Of two users of a process that hand the lock over, the one who had released it lost nothing.
+func TestBreakAfterAHandOver(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		own := lock.New(w.Client(), dir, &lock.Options{LocalHandover: time.Hour})
+		first := w.lock(own)
+		next := w.startLock(w.Ctx, own)
+		w.unlock(first)
+		second := (<-next).held
+		m := lock.New(w.Client(), dir, nil)
+		queue, err := m.Contenders(w.Ctx)
+		require.NoError(w, err)
+		require.NoError(w, m.Break(w.Ctx, queue[0], "op", "r"))
+		<-second.Context().Done()
+		_, ok, err := first.Broken(w.Ctx)
+		require.NoError(w, err)
+		require.False(w, ok)
+		_, ok, err = second.Broken(w.Ctx)
+		require.NoError(w, err)
+		require.True(w, ok)
+		_ = second.Unlock(w.Ctx) // reports the loss
+	})
+}
+
+// The reply is lost, and an operator deletes the record before it is looked for: nothing tells
+// which client has deleted the holder's znode.
+func TestBreakWhoseRecordIsDeletedIsUnknown(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		h := w.lock(lock.New(w.Client(), dir, nil))
+		c := w.Client()
+		m := lock.New(c, dir, nil)
+		queue, err := m.Contenders(w.Ctx)
+		require.NoError(w, err)
+		require.NoError(w, w.Server.Create(dir+".breaks", nil))
+		id := w.ID(c)
+		remove := w.Server.FailNth(func(r zktest.Request) bool { return r.Session == id && r.Op == "multi" && !r.OnlyChecks }, 1, zktest.Action{Do: zktest.DropReplyCut})
+		defer remove()
+		w.Server.OnApply(func(txn zktest.Txn) {
+			if txn.Session == id {
+				// Waited for by the bubble; ends with the deletion.
+				go func() { _ = w.Server.DeleteAll(dir + ".breaks") }()
+			}
+		})
+		err = m.Break(w.Ctx, queue[0], "op", "r")
+		require.ErrorIs(w, err, session.ErrUnknownOutcome)
+		require.ErrorIs(w, err, lock.ErrNotHeld)
+		_ = h.Unlock(w.Ctx) // reports the loss
+	})
+}
+
+// Neither a record of another form nor a long description protects a holder.
+func TestBreakOfAHolderWithStrangeData(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		h := w.lock(lock.New(w.Client(), dir, &lock.Options{ID: strings.Repeat("\x01\xff", 150_000)}))
+		m := lock.New(w.Client(), dir, nil)
+		queue, err := m.Contenders(w.Ctx)
+		require.NoError(w, err)
+		record := dir + fmt.Sprintf(".breaks/%016x", queue[0].Token)
+		for _, path := range []string{dir + ".breaks", record, record + "/x"} {
+			require.NoError(w, w.Server.Create(path, nil))
+		}
+		require.NoError(w, m.Break(w.Ctx, queue[0], "op", "r"))
+		all, err := m.Breaks(w.Ctx)
+		require.NoError(w, err)
+		require.Len(w, all, 1)
+		require.Less(w, len(all[0].Holder), 4000)
+		_ = h.Unlock(w.Ctx) // reports the loss
+	})
+}
+
+// The deletion of old records does not keep the caller waiting.
+func TestBreakEndsThoughOldRecordsCannotBeListed(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		h := w.lock(lock.New(w.Client(), dir, nil))
+		c := w.Client()
+		m := lock.New(c, dir, nil)
+		queue, err := m.Contenders(w.Ctx)
+		require.NoError(w, err)
+		require.NoError(w, w.Server.Create(dir+".breaks", nil))
+		id := w.ID(c)
+		remove := w.Server.OnRequest(func(r zktest.Request) zktest.Action {
+			if r.Session == id && r.Path == dir+".breaks" {
+				return zktest.Action{Do: zktest.DropRequest}
+			}
+			return zktest.Action{}
+		})
+		defer remove()
+		begun := time.Now()
+		require.NoError(w, m.Break(w.Ctx, queue[0], "op", "r"))
+		require.Less(w, time.Since(begun), 5*time.Second)
+		_ = h.Unlock(w.Ctx) // reports the loss
+	})
 }

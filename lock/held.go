@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
@@ -14,6 +15,8 @@ type Held struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	forget func() bool // ends the waiting for a loss
+	// released: the server has confirmed the release, or it was handed over.
+	released atomic.Bool
 
 	end holding.Release
 }
@@ -70,10 +73,12 @@ func (h *Held) Unlock(ctx context.Context) error {
 	return releaseOnce(ctx, &h.end, h.lockPath(), func(ctx context.Context) error {
 		lost := h.lock.hold.Err()
 		h.cancel(session.ErrReleased)
-		if err := h.lock.giveBack(ctx, h); lost == nil {
-			return err
+		err := h.lock.giveBack(ctx, h)
+		if lost != nil {
+			return lost
 		}
-		return lost
+		h.released.Store(err == nil)
+		return err
 	})
 }
 

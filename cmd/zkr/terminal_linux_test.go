@@ -211,3 +211,13 @@ func TestBreakOfALockIsConfirmed(t *testing.T) {
 	assert.Contains(t, screen.String(), "nothing was changed")
 	<-held.Context().Done()
 }
+
+func TestCtrlCAtTheQuestionChangesNothing(t *testing.T) {
+	b := newBed(t)
+	held := b.take("/l")
+	keyboard, screen, shell := onTerminal(b, `trap : INT; zkr lock break /l --reason r; echo code=$?`)
+	eventually(t, func() bool { return strings.Contains(screen.String(), "[y/N]") }, "it asks: %s", screen)
+	typed(t, keyboard, "\x03")
+	shell.says("code=130")
+	require.NoError(t, held.Context().Err())
+}

@@ -60,16 +60,21 @@ func Break(ctx context.Context, client *session.Client, t Target, by, reason str
 		return err
 	}
 	b := lockformat.Break{Token: t.Token, By: cmp.Or(by, holding.DefaultID()), Reason: reason, Attempt: rand.Text()}
+	doubt := false // an attempt got no reply
 	err := client.Retry(ctx, func(s *session.Session) error {
 		for {
 			again, err := breakOnce(ctx, s, t, b)
+			doubt = doubt || errors.Is(err, session.ErrUnknownOutcome)
 			if err != nil || !again {
 				return err
 			}
 		}
 	})
-	if err == nil {
+	switch {
+	case err == nil:
 		prune(ctx, client, t.Dir)
+	case doubt && errors.Is(err, ErrGone):
+		return fmt.Errorf("%w: %w, without a record of that", session.ErrUnknownOutcome, err)
 	}
 	return err
 }
@@ -105,22 +110,33 @@ func breakOnce(ctx context.Context, s *session.Session, t Target, b lockformat.B
 	case first(queue, t.Markers) != t.name():
 		return false, ErrNotFirst
 	}
-	b.Holder, b.Session, b.At = string(holder.Data), fmt.Sprintf("%#x", uint64(holder.Stat.EphemeralOwner)), time.Now().UTC()
-	ops := []session.Op{session.DeleteOp(t.Path, holder.Stat.Version), session.CreateOp(t.record(), b.Encode(), session.Persistent, nil)}
+	b.Holder, b.Session, b.At = description(holder.Data), fmt.Sprintf("%#x", uint64(holder.Stat.EphemeralOwner)), time.Now().UTC()
+	write := session.CreateOp(t.record(), b.Encode(), session.Persistent, nil)
 	if former != nil {
-		ops = slices.Insert(ops, 0, session.DeleteOp(t.record(), -1))
+		write = session.SetOp(t.record(), b.Encode(), -1)
 	}
-	_, err = s.Txn(ctx, ops...)
+	_, err = s.Txn(ctx, session.DeleteOp(t.Path, holder.Stat.Version), write)
 	var refused *session.TxnError
 	switch {
 	case !errors.As(err, &refused):
 		return false, err
-	case errors.Is(err, session.ErrNoNode) && refused.Index == len(ops)-1:
+	case errors.Is(err, session.ErrNoNode) && refused.Index == 1:
 		return true, s.EnsurePath(ctx, t.Dir+lockformat.BreaksSuffix, session.Container, nil)
 	case errors.Is(err, session.ErrNoNode), errors.Is(err, session.ErrBadVersion), errors.Is(err, session.ErrNodeExists):
 		return true, nil
 	}
 	return false, err
+}
+
+// longestDescription is how much of a holder's description a record has, in bytes: the
+// description is the holder's, and may be as long as a request.
+const longestDescription = 1 << 10
+
+func description(data []byte) string {
+	if len(data) > longestDescription {
+		data = append(slices.Clip(data[:longestDescription]), "..."...)
+	}
+	return strings.ToValidUTF8(string(data), "\ufffd")
 }
 
 // first is the name at the head of the queue.
@@ -148,12 +164,9 @@ func read(ctx context.Context, s *session.Session, path string) (*lockformat.Bre
 	return &b, nil
 }
 
-// Find returns the record of a hold that has ended with err; nil if it was not broken, or its
-// record has been deleted since.
-func Find(ctx context.Context, client *session.Client, t Target, err error) (found *lockformat.Break, _ error) {
-	if !errors.Is(err, session.ErrLost) {
-		return nil, nil
-	}
+// Find returns the record of a hold; nil if it was not broken, or its record has been deleted
+// since.
+func Find(ctx context.Context, client *session.Client, t Target) (found *lockformat.Break, err error) {
 	path := t.record()
 	err = client.Retry(ctx, func(s *session.Session) error {
 		return s.ReadFresh(ctx, path, func() (err error) {
@@ -167,37 +180,46 @@ func Find(ctx context.Context, client *session.Client, t Target, err error) (fou
 	return found, nil
 }
 
-// List returns the records of a queue, the newest first.
+// List returns the records of a queue, the newest first, by the servers' order.
 func List(ctx context.Context, client *session.Client, dir string) (out []lockformat.Break, err error) {
+	folder := dir + lockformat.BreaksSuffix
 	err = client.Retry(ctx, func(s *session.Session) error {
 		out = nil
-		folder := dir + lockformat.BreaksSuffix
+		created := map[int64]int64{}
 		var names []string
 		err := s.ReadFresh(ctx, folder, func() (err error) {
 			names, _, err = s.Children(ctx, folder)
 			return err
 		})
-		if errors.Is(err, session.ErrNoNode) {
-			return nil
-		}
 		for _, name := range names {
+			data, stat, err := s.Get(ctx, znode.Join(folder, name))
+			if errors.Is(err, session.ErrNoNode) {
+				continue
+			}
 			if err != nil {
 				return err
 			}
-			var b *lockformat.Break
-			if b, err = read(ctx, s, znode.Join(folder, name)); b != nil && b.Format != 0 {
-				out = append(out, *b)
+			if b, err := lockformat.ParseBreak(data); err == nil && name == lockformat.BreakName(b.Token) {
+				out, created[b.Token] = append(out, b), stat.Mzxid
 			}
+		}
+		slices.SortFunc(out, func(a, b lockformat.Break) int { return cmp.Compare(created[b.Token], created[a.Token]) })
+		if errors.Is(err, session.ErrNoNode) {
+			return nil
 		}
 		return err
 	})
-	slices.SortFunc(out, func(a, b lockformat.Break) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(b.Token, a.Token)) })
 	return out, err
 }
+
+// pruneLimit bounds the time for that: the hold is broken, and the caller waits.
+const pruneLimit = 3 * time.Second
 
 // prune deletes all records but the newest. It is done as far as it is possible: the next
 // call does the rest.
 func prune(ctx context.Context, client *session.Client, dir string) {
+	ctx, cancel := context.WithTimeout(ctx, pruneLimit)
+	defer cancel()
 	s, err := client.Session(ctx)
 	if err != nil {
 		return

@@ -41,7 +41,7 @@ func (l *leadership) Find(ctx context.Context) (*takeaway.Holder, error) {
 
 func (l *leadership) Take(ctx context.Context, by, reason string) (gone, err error) {
 	err = l.e.Depose(ctx, l.leader, by, reason)
-	if errors.Is(err, election.ErrNoLeader) || errors.Is(err, election.ErrInvalidArgument) {
+	if (errors.Is(err, election.ErrNoLeader) || errors.Is(err, election.ErrInvalidArgument)) && !errors.Is(err, session.ErrUnknownOutcome) {
 		return err, nil
 	}
 	return nil, err

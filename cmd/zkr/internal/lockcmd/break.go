@@ -38,7 +38,7 @@ func (h *held) Find(ctx context.Context) (*takeaway.Holder, error) {
 
 func (h *held) Take(ctx context.Context, by, reason string) (gone, err error) {
 	err = h.m.Break(ctx, h.holder, by, reason)
-	if errors.Is(err, lock.ErrNotHeld) || errors.Is(err, lock.ErrInvalidArgument) {
+	if (errors.Is(err, lock.ErrNotHeld) || errors.Is(err, lock.ErrInvalidArgument)) && !errors.Is(err, session.ErrUnknownOutcome) {
 		return err, nil
 	}
 	return nil, err

@@ -66,7 +66,7 @@ Shows the holder, asks, and deletes its znode, if it is still the holder's; a re
 the operator's name and the reason is written in the same transaction. The next client
 holds at once. The former holder learns of it within a heartbeat, some seconds at most, and until
 then both may work: make sure that the former holder is stopped, or that its writes are
-fenced by its token. "zkr lock" and "zkr elect" stop their command, and show the reason.
+fenced by its token. A process that hangs notices when it works again. "zkr lock" and "zkr elect" stop their command, and show the reason.
 `
 
 type options struct {
@@ -81,7 +81,7 @@ func (c Command) New(a *cli.App) *cobra.Command {
 		Use:   c.Verb + " PATH",
 		Short: c.Short,
 		Long:  c.Long + help,
-		Example: fmt.Sprintf("  zkr %[1]s %[2]s /a/b --reason \"web-1 hangs, and was powered off\"\n", c.family(), c.Verb) +
+		Example: fmt.Sprintf("  zkr %[1]s %[2]s /a/b --reason \"web-1 hangs, and was powered off\" --yes\n", c.family(), c.Verb) +
 			fmt.Sprintf("  zkr %s %s /a/b --list", c.family(), c.Verb),
 		Args: cli.OnPath(c.Name),
 		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
@@ -125,7 +125,7 @@ func (c Command) run(ctx context.Context, a *cli.App, client *session.Client, pa
 		return &exit.Failure{Code: exit.CodeFailed, Err: fmt.Errorf("the %s %s has no holder", c.Name, path)}
 	}
 	if !o.yes {
-		if err := c.ask(a, path, holder); err != nil {
+		if err := c.ask(ctx, a, path, holder); err != nil {
 			return err
 		}
 	}
@@ -155,14 +155,24 @@ func within[T any](ctx context.Context, a *cli.App, call func(context.Context) (
 }
 
 // ask shows what would be lost, and returns an error unless the answer is yes.
-func (c Command) ask(a *cli.App, path string, h *Holder) error {
+func (c Command) ask(ctx context.Context, a *cli.App, path string, h *Holder) error {
 	fmt.Fprintf(a.Stderr, "The %s %s is held by %s\n  session  %s\n  token    %d\n  since    %s (in the queue; %s)\n  waiting  %s\n",
 		c.Name, path, cli.Readable(h.ID), cli.OrElse(cli.SessionID(h.Session), "none"), h.Token, cli.LocalTime(h.Since), cli.Age(h.Since), cli.Count(h.Waiting, "client"))
-	fmt.Fprintf(a.Stderr, "Until it notices, which takes some seconds at most, it may work beside the next one.\nTake it away? [y/N] ")
-	answer, _ := bufio.NewReader(a.Stdin).ReadString('\n') // an end without an answer is no
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return nil
+	fmt.Fprintf(a.Stderr, "Until it notices, some seconds or for as long as it hangs, it may work beside the next holder.\nTake it away? [y/N] ")
+	answer := make(chan string, 1)
+	// Nothing waits for it after a signal, which ends this program; it ends with a line.
+	go func() {
+		line, _ := bufio.NewReader(a.Stdin).ReadString('\n') // an end without an answer is no
+		answer <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case line := <-answer:
+		if line == "y" || line == "yes" {
+			return nil
+		}
+	case <-ctx.Done():
+		fmt.Fprintln(a.Stderr)
+		return context.Cause(ctx)
 	}
 	return &exit.Failure{Code: exit.CodeFailed, Err: fmt.Errorf("not confirmed; nothing was changed")}
 }

@@ -26,7 +26,7 @@ func (m *Model) health() Health {
 	st, state := m.tree.Status(), m.client.State()
 	h := Health{Loaded: st.Loaded, Server: state.Server}
 	if !st.Loaded {
-		h.Entries, h.Pending, h.Away = st.Entries, st.Pending, !st.Connected
+		h.Entries, h.Pending, h.Away = st.Entries, st.Pending, !st.Connected && state.ReadOnly == ""
 		return h
 	}
 	// A healthy connection proves itself with each ping.

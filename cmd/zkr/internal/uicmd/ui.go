@@ -41,6 +41,7 @@ are compressed for clients that accept gzip.
   loaded        false while the tree is read for the first time
   stale         true while ZooKeeper is away: everything is as it was at as_of
   as_of         if stale: the time of the last known state
+  read_only     with --read-only: the server without a quorum whose state this is
   znodes        the number of znodes
   not_readable  the paths of the znodes that the credentials may not read
   things        the recognized things, by path: each has kind, path, how (it was
@@ -57,6 +58,8 @@ By its kind, a thing also has some of these fields:
                 known), watches (places in the queue), role, permits, odd,
                 denied (it may not be read: nothing else is known)
   entries       the length of a queue of another library
+  breaks        of locks and elections, the last times at which they were taken away:
+                at, by, reason, holder, token
   permits       total, held
   meeting       of barriers: parties, round, here, inside, closed
   number        of counters: value, format, writers, version, modified, czxid
