@@ -323,3 +323,28 @@ func TestBreakEndsThoughOldRecordsCannotBeListed(t *testing.T) {
 		_ = h.Unlock(w.Ctx) // reports the loss
 	})
 }
+
+// Contenders of all layouts can be broken, and one that may not write the record changes
+// nothing.
+func TestBreakOfKazoosLayoutAndWithoutPermission(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		h := w.lock(lock.New(w.Client(), dir, &lock.Options{Layout: lock.Kazoo}))
+		c := w.Client()
+		m := lock.New(c, dir, nil)
+		queue, err := m.Contenders(w.Ctx)
+		require.NoError(w, err)
+		_, err = w.Session(c).Create(w.Ctx, dir+".breaks", nil, session.Container, &session.CreateOptions{ACL: session.WorldACL(session.PermRead | session.PermAdmin)})
+		require.NoError(w, err)
+		require.ErrorIs(w, m.Break(w.Ctx, queue[0], "op", "r"), session.ErrNoAuth)
+		w.Pass(time.Minute)
+		require.NoError(w, h.Context().Err(), "neither the deletion nor the record")
+		_, err = w.Session(c).SetACL(w.Ctx, dir+".breaks", session.WorldACL(session.PermAll), -1)
+		require.NoError(w, err)
+		require.NoError(w, m.Break(w.Ctx, queue[0], "op", "r"))
+		<-h.Context().Done()
+		_, ok, err := h.Broken(w.Ctx)
+		require.NoError(w, err)
+		require.True(w, ok)
+		_ = h.Unlock(w.Ctx) // reports the loss
+	})
+}
