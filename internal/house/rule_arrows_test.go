@@ -83,6 +83,9 @@ func layers() []layer {
 		{"discovery", []string{"cache", "session", events, "internal/..."}},
 		{"discovery/provider", []string{"discovery", "cache", "session", "internal/..."}},
 		{"discovery/grpcresolver", []string{"discovery", "session"}},
+		// Its tests and examples hold a lock; so does the package that freezes holders.
+		{"fence", []string{"fence/...", "session", "lock", "internal/holding", "internal/receiver"}},
+		{"fence/internal", []string{"fence", "session", "lock", "zktest"}},
 		{"internal", []string{"internal/...", "session", events}},
 		{"internal/house", nil},
 		{"internal/heldtest", public},
