@@ -1,0 +1,198 @@
+//go:build unix
+
+package frozen
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/fence"
+	"github.com/zkrecipes/zkrecipes/lock"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// Writer is a holder that writes to the receiver at target.
+type Writer struct {
+	Client *session.Client
+	Held   *lock.Held
+	Token  fence.Token
+	Target string
+}
+
+// Case is a late write.
+type Case struct {
+	// Serve starts the receiver and returns its address. The ZooKeeper runs until the
+	// end of the test.
+	Serve func(zookeeper *zktest.Server) (target string)
+	// Write writes value, in both processes, and does not look whether the hold has
+	// ended.
+	Write func(ctx context.Context, w Writer, value string) error
+	// Refusal is the error that a refused write wraps; default: fence.ErrStale.
+	Refusal error
+}
+
+// The values of the writes.
+const (
+	First = "first"
+	Next  = "by the next holder"
+	Late  = "too late"
+)
+
+// serversEnv and targetEnv turn the test binary into a holder.
+const (
+	serversEnv = "FENCE_FROZEN_SERVERS"
+	targetEnv  = "FENCE_FROZEN_TARGET"
+)
+
+// Run lets another process get the lock and write First, freezes the process until this
+// one has the lock and has written Next, and lets the other process write Late. Run
+// reports whether Late was refused; Late was written otherwise. The other process runs the
+// same test again, up to the call of Run, and ends there.
+func (c Case) Run(t *testing.T) (refused bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if servers := os.Getenv(serversEnv); servers != "" {
+		if err := c.hold(ctx, servers, os.Getenv(targetEnv)); err != nil {
+			fmt.Fprintln(os.Stdout, "failed:", err)
+		}
+		t.FailNow() // ends the test; its result in this process does not matter
+	}
+	zookeeper, err := zktest.Start(&zktest.Options{TickTime: 200 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = zookeeper.Close() })
+	target := c.Serve(zookeeper)
+	other, err := start(ctx, t.Name(), zookeeper.Addr(), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.end(t)
+	other.expect(t, "held")
+	if err := other.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	w, closeClient, err := take(ctx, zookeeper.Addr(), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeClient()
+	if err := c.Write(ctx, w, Next); err != nil {
+		t.Fatalf("the next holder cannot write: %v", err)
+	}
+	if err := other.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Fprintln(other.in, "write"); err != nil {
+		t.Fatal(err)
+	}
+	return other.expect(t, "refused", "written") == "refused"
+}
+
+// hold is the other process.
+func (c Case) hold(ctx context.Context, servers, target string) error {
+	w, closeClient, err := take(ctx, servers, target)
+	if err != nil {
+		return err
+	}
+	defer closeClient()
+	if err := c.Write(ctx, w, First); err != nil {
+		return err
+	}
+	fmt.Fprintln(os.Stdout, "held")
+	bufio.NewScanner(os.Stdin).Scan() // frozen here
+	refusal := c.Refusal
+	if refusal == nil {
+		refusal = fence.ErrStale
+	}
+	switch err := c.Write(ctx, w, Late); {
+	case err == nil:
+		fmt.Fprintln(os.Stdout, "written")
+	case errors.Is(err, refusal):
+		fmt.Fprintln(os.Stdout, "refused")
+	default:
+		return err
+	}
+	return nil
+}
+
+// take takes the lock and makes its token.
+func take(ctx context.Context, servers, target string) (Writer, func(), error) {
+	client, err := session.Connect(ctx, servers, &session.Options{Timeout: 2 * time.Second})
+	if err != nil {
+		return Writer{}, nil, err
+	}
+	closeClient := func() { _ = client.Close(ctx) }
+	held, err := lock.New(client, "/locks/frozen", nil).Lock(ctx)
+	var token fence.Token
+	if err == nil {
+		token, err = fence.NewIssuer(client, "/fence/epoch", nil).Token(ctx, held)
+	}
+	if err != nil {
+		closeClient()
+		return Writer{}, nil, err
+	}
+	return Writer{Client: client, Held: held, Token: token, Target: target}, closeClient, nil
+}
+
+// process is the other process.
+type process struct {
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	lines *bufio.Scanner
+}
+
+// start starts this test binary as the other process of a test.
+func start(ctx context.Context, test, servers, target string) (*process, error) {
+	parts := strings.Split(test, "/")
+	for i, part := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(part) + "$"
+	}
+	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run="+strings.Join(parts, "/"))
+	cmd.Env = append(os.Environ(), serversEnv+"="+servers, targetEnv+"="+target)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	return &process{cmd, in, bufio.NewScanner(out)}, cmd.Start()
+}
+
+// expect returns the next line of the process, which must be one of want.
+func (p *process) expect(t *testing.T, want ...string) string {
+	t.Helper()
+	if !p.lines.Scan() {
+		t.Fatalf("the other process has ended instead of saying %q", want)
+	}
+	for _, line := range want {
+		if p.lines.Text() == line {
+			return line
+		}
+	}
+	t.Fatalf("the other process says %q instead of %q", p.lines.Text(), want)
+	return ""
+}
+
+// end kills the process, which may be frozen, and waits for its end.
+func (p *process) end(t *testing.T) {
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("end the other process: %v", err)
+	}
+	_ = p.cmd.Wait() // killed, or ended by itself
+}
