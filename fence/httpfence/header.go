@@ -45,7 +45,7 @@ type problem struct {
 // fence.ErrNoToken or fence.ErrInvalidArgument. Call WriteError before anything else was
 // written to w.
 func WriteError(w http.ResponseWriter, err error) bool {
-	p := problem{}
+	var p problem
 	var stale *fence.StaleError
 	switch {
 	case errors.As(err, &stale):
