@@ -85,6 +85,14 @@ import _ "github.com/zkrecipes/zkrecipes/discovery/grpcresolver"
 func main() {}
 EOF
 
+program fenced <<'EOF'
+package main
+
+import _ "github.com/zkrecipes/zkrecipes/fence/grpcfence"
+
+func main() {}
+EOF
+
 program observer <<'EOF'
 package main
 
@@ -115,7 +123,7 @@ go install "$root/zktest/zktest-docker@$version" || fail "zktest-docker cannot b
 cd "$work/release/repository"
 for module in $(scripts/modules.sh released); do
 	case $module in
-	cmd/zkr | zktest/zktest-docker | discovery/grpcresolver | observe/otel | observe/prom | session/kerberos) ;;
+	cmd/zkr | zktest/zktest-docker | discovery/grpcresolver | fence/grpcfence | observe/otel | observe/prom | session/kerberos) ;;
 	*) fail "$module: add a use of it to scripts/check-modules.sh" ;;
 	esac
 	grep -q "$root $version" "$module/go.mod" || fail "$module does not require $root $version"
