@@ -246,6 +246,8 @@ func TestInvalidEpochsAreReportedAndReplacedByAdvance(t *testing.T) {
 			require.NoError(w, err)
 			require.Equal(w, advanced, issue(w, c, held).Epoch)
 		}
+		require.NoError(w, w.Server.Set(epochPath, []byte("1")))
+		require.EqualValues(w, 1, issue(w, c, held).Epoch, "the lowest epoch is valid")
 	})
 }
 

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io/fs"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/fence"
@@ -102,7 +104,8 @@ func TestALateWriteBehindItsReadIsRefused(t *testing.T) {
 
 func TestUpdateIsAppliedToTheDataThatItReplaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var b bucket
+		var attempts atomic.Int64
+		b := bucket{beforePut: func() { attempts.Add(1); time.Sleep(time.Millisecond) }} // all read before any writes
 		var wg sync.WaitGroup
 		for range 20 {
 			// Waited for below; ends with its update.
@@ -115,6 +118,7 @@ func TestUpdateIsAppliedToTheDataThatItReplaces(t *testing.T) {
 		}
 		wg.Wait()
 		requireObject(t, &b, "a", "xxxxxxxxxxxxxxxxxxxx", at(5))
+		require.Greater(t, attempts.Load(), int64(20), "some attempts were in vain")
 	})
 }
 
