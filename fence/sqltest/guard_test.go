@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -143,25 +144,45 @@ func TestAConflictAtAHigherLevelIsNotStale(t *testing.T) {
 }
 
 func TestAWaitingGuardEndsWithItsContext(t *testing.T) {
-	onEach(t, func(t *testing.T, db *database) {
-		if db.driver == "sqlite" {
-			return // its transactions wait at their begin, in the driver
-		}
-		ctx := within(t)
-		tx, err := db.BeginTx(ctx, nil)
-		require.NoError(t, err)
-		require.NoError(t, db.tokens.Guard(ctx, tx, "r", at(5)))
-		waiting, cancel := context.WithCancel(ctx)
-		ended := make(chan error, 1)
-		// Waited for below; ends with its context.
-		go func() { ended <- db.write(waiting, "r", at(6), "new") }()
-		awaitBlocked(ctx, t, db)
-		cancel()
-		require.NotErrorIs(t, <-ended, fence.ErrStale)
-		require.NoError(t, update(ctx, tx, "first"))
-		require.NoError(t, tx.Commit())
-		require.Equal(t, "first", db.value(t))
-	})
+	dsn := startPostgres(t)
+	for _, driver := range []string{"pgx", "postgres"} {
+		t.Run(driver, func(t *testing.T) {
+			db := create(t, driver, dsn)
+			ctx := within(t)
+			tx, err := db.BeginTx(ctx, nil)
+			require.NoError(t, err)
+			require.NoError(t, db.tokens.Guard(ctx, tx, "r", at(5)))
+			waiting, cancel := context.WithCancel(ctx)
+			ended := make(chan error, 1)
+			// Waited for below; ends with its context.
+			go func() { ended <- db.write(waiting, "r", at(6), "new") }()
+			awaitBlocked(ctx, t, db)
+			cancel()
+			err = <-ended
+			require.Error(t, err)
+			require.NotErrorIs(t, err, fence.ErrStale)
+			require.NoError(t, update(ctx, tx, "first"))
+			require.NoError(t, tx.Commit())
+			require.Equal(t, "first", db.value(t))
+		})
+	}
+}
+
+// A transaction of SQLite that has read before another one wrote cannot write any more.
+func TestAConflictOnSQLiteIsNotStale(t *testing.T) {
+	ctx := within(t)
+	db := create(t, "sqlite", strings.Replace(sqliteDSN(t), "immediate", "deferred", 1))
+	tx, err := db.BeginTx(ctx, nil)
+	require.NoError(t, err)
+	var value string
+	require.NoError(t, tx.QueryRowContext(ctx, "SELECT value FROM data").Scan(&value))
+	require.NoError(t, db.write(ctx, "r", at(6), "new"))
+	err = db.tokens.Guard(ctx, tx, "r", at(5))
+	require.Error(t, err)
+	require.NotErrorIs(t, err, fence.ErrStale)
+	require.NoError(t, tx.Rollback())
+	require.ErrorIs(t, db.write(ctx, "r", at(5), "too late"), fence.ErrStale, "after a retry")
+	require.Equal(t, "new", db.value(t))
 }
 
 // Writers with random tokens: the tokens of committed transactions never go down. The
