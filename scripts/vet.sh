@@ -10,4 +10,7 @@ cd "$(dirname "$0")/.."
 for system; do
 	echo "go vet for $system"
 	GOOS=$system go vet work
+	for module in $(scripts/modules.sh alone); do
+		(cd "$module" && GOWORK=off GOOS=$system go vet ./...)
+	done
 done

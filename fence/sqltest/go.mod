@@ -28,3 +28,6 @@ require (
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
 )
+
+// The module is run in a checkout only.
+replace github.com/zkrecipes/zkrecipes => ../../
