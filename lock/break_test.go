@@ -267,13 +267,20 @@ func TestBreakWhoseRecordIsDeletedIsUnknown(t *testing.T) {
 		id := w.ID(c)
 		remove := w.Server.FailNth(func(r zktest.Request) bool { return r.Session == id && r.Op == "multi" && !r.OnlyChecks }, 1, zktest.Action{Do: zktest.DropReplyCut})
 		defer remove()
-		w.Server.OnApply(func(txn zktest.Txn) {
-			if txn.Session == id {
-				// Waited for by the bubble; ends with the deletion.
-				go func() { _ = w.Server.DeleteAll(dir + ".breaks") }()
+		w.Server.Delay(zktest.Link{Session: id}, zktest.Both, time.Second) // each answer is late
+		deleted := make(chan error, 1)
+		// Waited for below; ends when there is a record.
+		go func() {
+			for {
+				if names, err := w.Server.Children(dir + ".breaks"); err != nil || len(names) > 0 {
+					deleted <- w.Server.DeleteAll(dir + ".breaks")
+					return
+				}
+				world.Pause(time.Millisecond)
 			}
-		})
+		}()
 		err = m.Break(w.Ctx, queue[0], "op", "r")
+		require.NoError(w, <-deleted)
 		require.ErrorIs(w, err, session.ErrUnknownOutcome)
 		require.ErrorIs(w, err, lock.ErrNotHeld)
 		_ = h.Unlock(w.Ctx) // reports the loss
