@@ -15,10 +15,9 @@ func TestSemaphoreIsSharedWithCurator(t *testing.T) {
 	t.Parallel()
 	java, we := start(t, curator, timeout), start(t, ours, timeout)
 	const permits = 3
-	got := hammer(t, scaled(100), ask{"recipe": "lease", "permits": permits, "path": fresh("semaphore"), "pause": 4},
+	// That all permits can be in use is TestSemaphoreCountsPermitsOfCurator's.
+	hammer(t, scaled(100), ask{"recipe": "lease", "permits": permits, "path": fresh("semaphore"), "pause": 4},
 		crew{java, 4, nil}, crew{we, 4, nil}).finish(rules{together: permits})
-	// That all can be is TestSemaphoreCountsPermitsOfCurator's.
-	require.Greater(t, got.most, 1, "permits were in use at the same time")
 }
 
 // TestSemaphoreOfOneIsSharedWithCurator: its InterProcessSemaphoreMutex.
