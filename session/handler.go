@@ -87,6 +87,9 @@ func (h handler) Detached(cause error) {
 }
 
 func (h handler) Answered(sent time.Time, zxid int64, committed bool) {
+	if committed {
+		h.s.committed.Store(zxid)
+	}
 	h.s.renewer.onReply(sent, zxid, committed)
 }
 

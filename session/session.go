@@ -66,20 +66,14 @@ type Session struct {
 	heardBefore time.Time
 	// outdated: what the session has seen is not of the present ensemble.
 	outdated atomic.Bool
+	// committed is the newest transaction of this session that a quorum has committed, 0
+	// before the first.
+	committed atomic.Int64
 
 	// refused gets the time since when servers have left handshakes of the session
 	// without an answer, once that is long ago; cap 1.
 	refused chan time.Time
 }
-
-// kind is what a session is made for.
-type kind int
-
-const (
-	usual    kind = iota
-	onTrial       // see Client.probeServers: nothing is reported, and each server is tried once
-	forReads      // see Client.ReadSession: nothing is reported, and a server without a quorum will do
-)
 
 // newSession makes a session; it returns once there is one, or ctx ends.
 func newSession(ctx context.Context, c *Client, k kind) (*Session, error) {
