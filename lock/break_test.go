@@ -355,3 +355,25 @@ func TestBreakOfKazoosLayoutAndWithoutPermission(t *testing.T) {
 		_ = h.Unlock(w.Ctx) // reports the loss
 	})
 }
+
+// The holder goes between the read of its znode and that of the queue: it has gone, and does
+// not wait behind another contender.
+func TestHolderThatGoesWhileItIsBrokenHasGone(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		h := w.lock(lock.New(w.Client(), dir, nil))
+		next := w.startLock(w.Ctx, lock.New(w.Client(), dir, nil))
+		c := w.Client()
+		m := lock.New(c, dir, nil)
+		queue, err := m.Contenders(w.Ctx)
+		require.NoError(w, err)
+		id := w.ID(c)
+		w.Once(func(r zktest.Request) bool { return r.Session == id && r.Op == "getChildren2" && r.Path == dir }, func() {
+			require.NoError(w, w.Server.ExpireSession(h.Session().ID()))
+		})
+		require.ErrorIs(w, m.Break(w.Ctx, queue[0], "op", "r"), lock.ErrNotHeld)
+		got := <-next
+		require.NoError(w, got.err)
+		w.unlock(got.held)
+		_ = h.Unlock(w.Ctx) // reports the loss
+	})
+}

@@ -107,6 +107,8 @@ func breakOnce(ctx context.Context, s *session.Session, t Target, b lockformat.B
 		return false, nil
 	case !holder.Exists, holder.Stat.Czxid != t.Token:
 		return false, ErrGone
+	case !slices.Contains(queue, t.name()):
+		return true, nil // it went between the two reads
 	case first(queue, t.Markers) != t.name():
 		return false, ErrNotFirst
 	}
