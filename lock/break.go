@@ -42,8 +42,9 @@ func newBreak(b lockformat.Break) Break {
 //
 // The next contender gets the lock at once, or after LockDelay. The former holder learns of it
 // within a heartbeat (session.Session.Heartbeat), often at once, by the end of its context:
-// until then, or for as long as its process hangs, both may believe that they hold. Break is safe where the holder's writes are
-// fenced by its token or guard, or the holder is known to be stopped. Ask first with Revoke.
+// until then, or for as long as its process hangs, both may believe that they hold. Break is
+// safe where the holder's writes are fenced by its token or guard, or the holder is known to
+// be stopped. Ask first with Revoke.
 func (m *Mutex) Break(ctx context.Context, c Contender, by, reason string) error {
 	m = receiver.OrZero(m)
 	err := m.checkCall(ctx)

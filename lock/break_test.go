@@ -16,6 +16,15 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
+// holder is the first contender of m.
+func (w *World) holder(m *lock.Mutex) lock.Contender {
+	w.Helper()
+	queue, err := m.Contenders(w.Ctx)
+	require.NoError(w, err)
+	require.NotEmpty(w, queue)
+	return queue[0]
+}
+
 func TestLockIsTakenAwayFromItsHolder(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		one, two := lock.New(w.Client(), dir, &lock.Options{ID: "one"}), lock.New(w.Client(), dir, &lock.Options{ID: "two"})
@@ -60,14 +69,13 @@ func TestHoldIsBrokenOnce(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		h := w.lock(lock.New(w.Client(), dir, nil))
 		m := lock.New(w.Client(), dir, nil)
-		queue, err := m.Contenders(w.Ctx)
-		require.NoError(w, err)
+		holder := w.holder(m)
 		const operators = 8
 		results := make(chan error, operators)
 		for i := range operators {
 			o := lock.New(w.Client(), dir, nil)
 			// Waited for below; ends with the break.
-			go func() { results <- o.Break(w.Ctx, queue[0], fmt.Sprint(i), "it hangs") }()
+			go func() { results <- o.Break(w.Ctx, holder, fmt.Sprint(i), "it hangs") }()
 		}
 		broken := 0
 		for range operators {
@@ -80,7 +88,7 @@ func TestHoldIsBrokenOnce(t *testing.T) {
 		require.Equal(w, 1, broken)
 		_ = h.Unlock(w.Ctx) // reports the loss
 		next := w.lock(m)
-		require.ErrorIs(w, m.Break(w.Ctx, queue[0], "", "late"), lock.ErrNotHeld)
+		require.ErrorIs(w, m.Break(w.Ctx, holder, "", "late"), lock.ErrNotHeld)
 		w.Pass(time.Minute)
 		require.NoError(w, next.Context().Err())
 		w.unlock(next)
@@ -130,20 +138,37 @@ func TestOldBreaksAreDeleted(t *testing.T) {
 	})
 }
 
+// Znodes that are no records are not deleted with old records, and are not shown.
+func TestStrangersAmongTheBreaksStay(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		h := w.lock(lock.New(w.Client(), dir, nil))
+		require.NoError(w, w.Server.Create(dir+".breaks", nil))
+		for i := range 20 {
+			require.NoError(w, w.Server.Create(fmt.Sprintf("%s.breaks/stranger-%d", dir, i), nil))
+		}
+		m := lock.New(w.Client(), dir, nil)
+		require.NoError(w, m.Break(w.Ctx, w.holder(m), "op", "r"))
+		require.Len(w, w.Children(dir+".breaks"), 21)
+		all, err := m.Breaks(w.Ctx)
+		require.NoError(w, err)
+		require.Len(w, all, 1)
+		_ = h.Unlock(w.Ctx) // reports the loss
+	})
+}
+
 // A record that cannot be read is not shown, and does not protect a holder.
 func TestGarbageAmongTheBreaks(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		h := w.lock(lock.New(w.Client(), dir, nil))
 		m := lock.New(w.Client(), dir, nil)
-		queue, err := m.Contenders(w.Ctx)
-		require.NoError(w, err)
-		for _, path := range []string{dir + ".breaks", dir + ".breaks/x", dir + fmt.Sprintf(".breaks/%016x", queue[0].Token)} {
+		holder := w.holder(m)
+		for _, path := range []string{dir + ".breaks", dir + ".breaks/x", dir + fmt.Sprintf(".breaks/%016x", holder.Token)} {
 			require.NoError(w, w.Server.Create(path, []byte(`{"format": 9}`)))
 		}
 		all, err := m.Breaks(w.Ctx)
 		require.NoError(w, err)
 		require.Empty(w, all)
-		require.NoError(w, m.Break(w.Ctx, queue[0], "", "it hangs"))
+		require.NoError(w, m.Break(w.Ctx, holder, "", "it hangs"))
 		all, err = m.Breaks(w.Ctx)
 		require.NoError(w, err)
 		require.Len(w, all, 1)
@@ -221,9 +246,8 @@ func TestReleaseThatLearnsOfABreak(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		h := w.lock(lock.New(w.Client(), dir, nil))
 		m := lock.New(w.Client(), dir, nil)
-		queue, err := m.Contenders(w.Ctx)
-		require.NoError(w, err)
-		require.NoError(w, m.Break(w.Ctx, queue[0], "op", "r"))
+		holder := w.holder(m)
+		require.NoError(w, m.Break(w.Ctx, holder, "op", "r"))
 		require.ErrorIs(w, h.Unlock(w.Ctx), session.ErrLost)
 		_, ok, err := h.Broken(w.Ctx)
 		require.NoError(w, err)
@@ -240,9 +264,8 @@ func TestBreakAfterAHandOver(t *testing.T) {
 		w.unlock(first)
 		second := (<-next).held
 		m := lock.New(w.Client(), dir, nil)
-		queue, err := m.Contenders(w.Ctx)
-		require.NoError(w, err)
-		require.NoError(w, m.Break(w.Ctx, queue[0], "op", "r"))
+		holder := w.holder(m)
+		require.NoError(w, m.Break(w.Ctx, holder, "op", "r"))
 		<-second.Context().Done()
 		_, ok, err := first.Broken(w.Ctx)
 		require.NoError(w, err)
@@ -261,8 +284,7 @@ func TestBreakWhoseRecordIsDeletedIsUnknown(t *testing.T) {
 		h := w.lock(lock.New(w.Client(), dir, nil))
 		c := w.Client()
 		m := lock.New(c, dir, nil)
-		queue, err := m.Contenders(w.Ctx)
-		require.NoError(w, err)
+		holder := w.holder(m)
 		require.NoError(w, w.Server.Create(dir+".breaks", nil))
 		id := w.ID(c)
 		remove := w.Server.FailNth(func(r zktest.Request) bool { return r.Session == id && r.Op == "multi" && !r.OnlyChecks }, 1, zktest.Action{Do: zktest.DropReplyCut})
@@ -279,7 +301,7 @@ func TestBreakWhoseRecordIsDeletedIsUnknown(t *testing.T) {
 				world.Pause(time.Millisecond)
 			}
 		}()
-		err = m.Break(w.Ctx, queue[0], "op", "r")
+		err := m.Break(w.Ctx, holder, "op", "r")
 		require.NoError(w, <-deleted)
 		require.ErrorIs(w, err, session.ErrUnknownOutcome)
 		require.ErrorIs(w, err, lock.ErrNotHeld)
@@ -292,13 +314,12 @@ func TestBreakOfAHolderWithStrangeData(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		h := w.lock(lock.New(w.Client(), dir, &lock.Options{ID: strings.Repeat("\x01\xff", 150_000)}))
 		m := lock.New(w.Client(), dir, nil)
-		queue, err := m.Contenders(w.Ctx)
-		require.NoError(w, err)
-		record := dir + fmt.Sprintf(".breaks/%016x", queue[0].Token)
+		holder := w.holder(m)
+		record := dir + fmt.Sprintf(".breaks/%016x", holder.Token)
 		for _, path := range []string{dir + ".breaks", record, record + "/x"} {
 			require.NoError(w, w.Server.Create(path, nil))
 		}
-		require.NoError(w, m.Break(w.Ctx, queue[0], "op", "r"))
+		require.NoError(w, m.Break(w.Ctx, holder, "op", "r"))
 		all, err := m.Breaks(w.Ctx)
 		require.NoError(w, err)
 		require.Len(w, all, 1)
@@ -313,8 +334,7 @@ func TestBreakEndsThoughOldRecordsCannotBeListed(t *testing.T) {
 		h := w.lock(lock.New(w.Client(), dir, nil))
 		c := w.Client()
 		m := lock.New(c, dir, nil)
-		queue, err := m.Contenders(w.Ctx)
-		require.NoError(w, err)
+		holder := w.holder(m)
 		require.NoError(w, w.Server.Create(dir+".breaks", nil))
 		id := w.ID(c)
 		remove := w.Server.OnRequest(func(r zktest.Request) zktest.Action {
@@ -325,7 +345,7 @@ func TestBreakEndsThoughOldRecordsCannotBeListed(t *testing.T) {
 		})
 		defer remove()
 		begun := time.Now()
-		require.NoError(w, m.Break(w.Ctx, queue[0], "op", "r"))
+		require.NoError(w, m.Break(w.Ctx, holder, "op", "r"))
 		require.Less(w, time.Since(begun), 5*time.Second)
 		_ = h.Unlock(w.Ctx) // reports the loss
 	})
@@ -338,16 +358,15 @@ func TestBreakOfKazoosLayoutAndWithoutPermission(t *testing.T) {
 		h := w.lock(lock.New(w.Client(), dir, &lock.Options{Layout: lock.Kazoo}))
 		c := w.Client()
 		m := lock.New(c, dir, nil)
-		queue, err := m.Contenders(w.Ctx)
+		holder := w.holder(m)
+		_, err := w.Session(c).Create(w.Ctx, dir+".breaks", nil, session.Container, &session.CreateOptions{ACL: session.WorldACL(session.PermRead | session.PermAdmin)})
 		require.NoError(w, err)
-		_, err = w.Session(c).Create(w.Ctx, dir+".breaks", nil, session.Container, &session.CreateOptions{ACL: session.WorldACL(session.PermRead | session.PermAdmin)})
-		require.NoError(w, err)
-		require.ErrorIs(w, m.Break(w.Ctx, queue[0], "op", "r"), session.ErrNoAuth)
+		require.ErrorIs(w, m.Break(w.Ctx, holder, "op", "r"), session.ErrNoAuth)
 		w.Pass(time.Minute)
 		require.NoError(w, h.Context().Err(), "neither the deletion nor the record")
 		_, err = w.Session(c).SetACL(w.Ctx, dir+".breaks", session.WorldACL(session.PermAll), -1)
 		require.NoError(w, err)
-		require.NoError(w, m.Break(w.Ctx, queue[0], "op", "r"))
+		require.NoError(w, m.Break(w.Ctx, holder, "op", "r"))
 		<-h.Context().Done()
 		_, ok, err := h.Broken(w.Ctx)
 		require.NoError(w, err)
@@ -364,13 +383,12 @@ func TestHolderThatGoesWhileItIsBrokenHasGone(t *testing.T) {
 		next := w.startLock(w.Ctx, lock.New(w.Client(), dir, nil))
 		c := w.Client()
 		m := lock.New(c, dir, nil)
-		queue, err := m.Contenders(w.Ctx)
-		require.NoError(w, err)
+		holder := w.holder(m)
 		id := w.ID(c)
 		w.Once(func(r zktest.Request) bool { return r.Session == id && r.Op == "getChildren2" && r.Path == dir }, func() {
 			require.NoError(w, w.Server.ExpireSession(h.Session().ID()))
 		})
-		require.ErrorIs(w, m.Break(w.Ctx, queue[0], "op", "r"), lock.ErrNotHeld)
+		require.ErrorIs(w, m.Break(w.Ctx, holder, "op", "r"), lock.ErrNotHeld)
 		got := <-next
 		require.NoError(w, got.err)
 		w.unlock(got.held)

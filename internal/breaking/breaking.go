@@ -182,36 +182,41 @@ func Find(ctx context.Context, client *session.Client, t Target) (found *lockfor
 	return found, nil
 }
 
-// List returns the records of a queue, the newest first, by the servers' order.
+// List returns the records of a queue, the newest first.
 func List(ctx context.Context, client *session.Client, dir string) (out []lockformat.Break, err error) {
 	folder := dir + lockformat.BreaksSuffix
 	err = client.Retry(ctx, func(s *session.Session) error {
 		out = nil
-		created := map[int64]int64{}
 		var names []string
 		err := s.ReadFresh(ctx, folder, func() (err error) {
-			names, _, err = s.Children(ctx, folder)
+			names, err = listRecords(ctx, s, folder)
 			return err
 		})
 		for _, name := range names {
-			data, stat, err := s.Get(ctx, znode.Join(folder, name))
-			if errors.Is(err, session.ErrNoNode) {
-				continue
-			}
+			b, err := read(ctx, s, znode.Join(folder, name))
 			if err != nil {
 				return err
 			}
-			if b, err := lockformat.ParseBreak(data); err == nil && name == lockformat.BreakName(b.Token) {
-				out, created[b.Token] = append(out, b), stat.Mzxid
+			if b != nil && name == lockformat.BreakName(b.Token) {
+				out = append(out, *b)
 			}
-		}
-		slices.SortFunc(out, func(a, b lockformat.Break) int { return cmp.Compare(created[b.Token], created[a.Token]) })
-		if errors.Is(err, session.ErrNoNode) {
-			return nil
 		}
 		return err
 	})
 	return out, err
+}
+
+// listRecords lists the names of the records, the newest first, and no other znodes: a name is
+// a token, and the tokens of a queue's holders grow. Without the folder there are none.
+func listRecords(ctx context.Context, s *session.Session, folder string) ([]string, error) {
+	names, _, err := s.Children(ctx, folder)
+	if errors.Is(err, session.ErrNoNode) {
+		return nil, nil
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return !lockformat.IsBreakName(name) })
+	slices.Sort(names)
+	slices.Reverse(names)
+	return names, err
 }
 
 // pruneLimit bounds the time for that: the hold is broken, and the caller waits.
@@ -227,22 +232,11 @@ func prune(ctx context.Context, client *session.Client, dir string) {
 		return
 	}
 	folder := dir + lockformat.BreaksSuffix
-	names, _, err := s.Children(ctx, folder)
-	if err != nil || len(names) <= lockformat.MaxBreaks {
+	names, err := listRecords(ctx, s, folder)
+	if err != nil {
 		return
 	}
-	created := map[string]int64{}
-	for _, name := range names {
-		stat, exists, err := s.Exists(ctx, znode.Join(folder, name))
-		if err != nil {
-			return
-		}
-		if exists {
-			created[name] = stat.Czxid
-		}
-	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(created[b], created[a]) })
-	for _, name := range names[lockformat.MaxBreaks:] {
+	for _, name := range names[min(len(names), lockformat.MaxBreaks):] {
 		if err := s.Delete(ctx, znode.Join(folder, name), -1); err != nil && !errors.Is(err, session.ErrNoNode) {
 			return
 		}

@@ -16,6 +16,11 @@ const BreaksSuffix = ".breaks"
 // BreakName is the name of a record: a contender's znode must not have such a name.
 func BreakName(token int64) string { return fmt.Sprintf("%016x", uint64(token)) }
 
+// IsBreakName reports whether name is one that BreakName makes.
+func IsBreakName(name string) bool {
+	return len(name) == 16 && strings.Trim(name, "0123456789abcdef") == ""
+}
+
 // MaxBreaks is how many records are kept; a client that breaks a hold deletes older ones.
 const MaxBreaks = 16
 

@@ -27,8 +27,12 @@ func TestNamesOfBreaksAreNoContenders(t *testing.T) {
 	for _, token := range []int64{0, 1, 1<<63 - 1} {
 		name := lockformat.BreakName(token)
 		require.Len(t, name, 16)
+		require.True(t, lockformat.IsBreakName(name))
 		for _, markers := range [][]string{lockformat.MutexMarkers(), lockformat.RWMarkers(), lockformat.ElectionMarkers()} {
 			require.Empty(t, znode.Parse([]string{name}, markers...).Entries)
 		}
+	}
+	for _, name := range []string{"", "x", "000000000000001", "00000000000000012", "000000000000001G", "000000000000001A"} {
+		require.False(t, lockformat.IsBreakName(name), name)
 	}
 }
