@@ -23,9 +23,9 @@ type Status struct {
 	// Exists: the view's own path exists.
 	Exists bool
 	// AsOf: the view shows everything that the server knew at that moment, and
-	// possibly more; zero if the view was never synced with a server that has a quorum. AsOf advances while the
-	// view is synced, at least with every ping, a third of the session timeout. A
-	// server that is cut off from the others may itself be behind.
+	// possibly more; zero if the view was never synced with a server that has a quorum.
+	// AsOf advances while the view is synced, at least with every ping, a third of the
+	// session timeout. A server that is cut off from the others may itself be behind.
 	AsOf time.Time
 	// Stale is the age of AsOf; the longest Duration while AsOf is zero.
 	Stale time.Duration

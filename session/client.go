@@ -144,13 +144,10 @@ func (c *Client) makeNext(quick *int) *Session {
 
 func (c *Client) publish(s *Session) {
 	c.mu.Lock()
-	last := c.latest
-	c.mu.Unlock()
-	if last != nil && last != s && c.opts.ReadOnly {
-		c.noteSeen(last)
-	}
-	c.mu.Lock()
 	if c.session = s; s != nil {
+		if c.latest != nil && c.opts.ReadOnly {
+			c.known = c.known.with(c.latest)
+		}
 		c.latest = s
 	}
 	c.changes.Announce()

@@ -26,13 +26,6 @@ func (k knowledge) with(s *Session) knowledge {
 	return k
 }
 
-// noteSeen adds what s has seen, which is not used any more, to what the client knows.
-func (c *Client) noteSeen(s *Session) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.known = c.known.with(s)
-}
-
 // lastKnown is what the client has seen until now.
 func (c *Client) lastKnown() knowledge {
 	c.mu.Lock()

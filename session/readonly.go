@@ -172,11 +172,8 @@ func (c *Client) keepReading() {
 			continue
 		}
 		read, err := c.readWithoutQuorum()
-		switch {
-		case read:
+		if pause = min(2*pause, longestReadOnlyDelay); read {
 			pause = readOnlyDelay
-		default:
-			pause = min(2*pause, longestReadOnlyDelay)
 		}
 		if err != nil && !errors.Is(err, ErrUnreachable) && !told && c.life.Err() == nil {
 			told = true
@@ -227,7 +224,9 @@ func (c *Client) readWithoutQuorum() (read bool, err error) {
 		case <-s.ctx.Done():
 		}
 		c.setReading(nil)
-		c.noteSeen(s)
+		c.mu.Lock()
+		c.known = c.known.with(s)
+		c.mu.Unlock()
 	}
 	s.end(errQuorumIsBack, true)
 	<-s.closed
