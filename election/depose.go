@@ -40,8 +40,9 @@ func newDeposition(b lockformat.Break) Deposition {
 //
 // The next candidate leads at once. The former leader learns of it within a heartbeat
 // (session.Session.Heartbeat), often at once, by the end of its context: until then, or for as
-// long as its process hangs, both may believe that they lead. Depose is safe where the leader's writes are fenced by its token or
-// guard, or the leader is known to be stopped. A deposed candidate may campaign again.
+// long as its process hangs, both may believe that they lead. Depose is safe where the leader's
+// writes are fenced by its token or guard, or the leader is known to be stopped. A deposed
+// candidate may campaign again.
 func (e *Elector) Depose(ctx context.Context, c Candidate, by, reason string) error {
 	e = receiver.OrZero(e)
 	err := e.checkCall(ctx)

@@ -7,7 +7,7 @@ config=$PWD/.golangci.yml
 alone=$(scripts/modules.sh alone)
 for module in $(scripts/modules.sh); do
 	echo "$module"
-	[ "$module" != "$alone" ] || export GOWORK=off
-	(cd "$module" && golangci-lint run --allow-parallel-runners --config "$config" ./...)
-	unset GOWORK
+	inside=()
+	[ "$module" != "$alone" ] || inside=(env GOWORK=off)
+	(cd "$module" && "${inside[@]}" golangci-lint run --allow-parallel-runners --config "$config" ./...)
 done

@@ -14,7 +14,7 @@ import (
 // depose is "zkr elect depose".
 func (a *app) depose() *cobra.Command {
 	return takeaway.Command{
-		Name: "election", Verb: "depose", Short: "Take the leadership of the election PATH away from its leader",
+		Family: "elect", Name: "election", Verb: "depose", Short: "Take the leadership of the election PATH away from its leader",
 		Long: "Takes the leadership of the election PATH away from a leader that does not work any more,\n" +
 			"and whose session lives on. A deposed candidate may campaign again, as \"zkr elect\n" +
 			"--again\" does.\n",

@@ -14,7 +14,7 @@ import (
 // breakLock is "zkr lock break".
 func (a *app) breakLock() *cobra.Command {
 	return takeaway.Command{
-		Name: "lock", Verb: "break", Short: "Take the lock PATH away from its holder",
+		Family: "lock", Name: "lock", Verb: "break", Short: "Take the lock PATH away from its holder",
 		Long: "Takes the mutex PATH away from a holder that does not work any more, and whose session\n" +
 			"lives on. \"zkr lock revoke\" asks the holder instead.\n",
 		Open: func(client *session.Client, path string) takeaway.Hold { return &held{m: lock.New(client, path, nil)} },

@@ -53,20 +53,22 @@ type Hold interface {
 
 // Command is a command that takes things away.
 type Command struct {
-	Name  string // of what is held: "lock"
-	Verb  string // "break"
-	Short string
-	Long  string
-	Open  func(client *session.Client, path string) Hold
+	Family string // the command above: "lock"
+	Name   string // of what is held: "lock"
+	Verb   string // "break"
+	Short  string
+	Long   string
+	Open   func(client *session.Client, path string) Hold
 }
 
 // help is the part of the help that the commands share.
 const help = `
-Shows the holder, asks, and deletes its znode, if it is still the holder's; a record with
-the operator's name and the reason is written in the same transaction. The next client
-holds at once. The former holder learns of it within a heartbeat, some seconds at most, and until
-then both may work: make sure that the former holder is stopped, or that its writes are
-fenced by its token. A process that hangs notices when it works again. "zkr lock" and "zkr elect" stop their command, and show the reason.
+Shows the holder, asks, and deletes its znode, if it is still the holder's; a record
+with the operator's name and the reason is written in the same transaction. The next
+client holds at once. The former holder learns of it within a heartbeat, some seconds at
+most, and until then both may work: make sure that the former holder is stopped, or that
+its writes are fenced by its token. A process that hangs notices when it works again.
+"zkr lock" and "zkr elect" stop their command, and show the reason.
 `
 
 type options struct {
@@ -81,8 +83,8 @@ func (c Command) New(a *cli.App) *cobra.Command {
 		Use:   c.Verb + " PATH",
 		Short: c.Short,
 		Long:  c.Long + help,
-		Example: fmt.Sprintf("  zkr %[1]s %[2]s /a/b --reason \"web-1 hangs, and was powered off\" --yes\n", c.family(), c.Verb) +
-			fmt.Sprintf("  zkr %s %s /a/b --list", c.family(), c.Verb),
+		Example: fmt.Sprintf("  zkr %[1]s %[2]s /a/b --reason \"web-1 hangs, and was powered off\" --yes\n", c.Family, c.Verb) +
+			fmt.Sprintf("  zkr %s %s /a/b --list", c.Family, c.Verb),
 		Args: cli.OnPath(c.Name),
 		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			if o.list {
@@ -105,14 +107,6 @@ func (c Command) New(a *cli.App) *cobra.Command {
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	f.BoolVar(&o.list, "list", false, "only show what was taken away before: the last 16 times")
 	return cmd
-}
-
-// family is the command above.
-func (c Command) family() string {
-	if c.Name == "election" {
-		return "elect"
-	}
-	return c.Name
 }
 
 func (c Command) run(ctx context.Context, a *cli.App, client *session.Client, path string, o options) error {
