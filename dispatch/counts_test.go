@@ -211,7 +211,7 @@ func TestStatsReadTheTasksUntilTheNextMasterHas(t *testing.T) {
 		w.published(q)
 		w.kill(c, m)
 		w.submit(q, dispatch.Task{ID: "second"})
-		next, _ := w.masterWith(nil)
+		next := w.Client()
 		id := w.ID(next)
 		w.Server.OnRequest(func(r zktest.Request) zktest.Action {
 			if r.Session == id && strings.HasPrefix(r.Path, path+"/tasks/") {
@@ -219,6 +219,7 @@ func TestStatsReadTheTasksUntilTheNextMasterHas(t *testing.T) {
 			}
 			return zktest.Action{}
 		})
+		w.beside(dispatch.NewMaster(next, path, nil).Run)
 		shown := map[bool]int{}
 		for range 100 {
 			st := w.stats(q)
