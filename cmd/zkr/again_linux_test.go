@@ -39,7 +39,7 @@ func TestAgainHasTheTerminalAgain(t *testing.T) {
 // TestAgainCanBeStoppedWhileItWaits: Ctrl-Z when there is no command.
 func TestAgainCanBeStoppedWhileItWaits(t *testing.T) {
 	b := newBed(t)
-	keys, _, shell := onTerminal(b, "zkr elect /e --again "+flagsOnTerminal+` -- sh -c 'echo in; exec sleep 60'; echo "stopped $?"; fg; echo "code $?"`)
+	keys, _, shell := onTerminal(b, "zkr elect /e --again "+flagsOnTerminal+` -- sh -c 'echo in; exec sleep 1000'; echo "stopped $?"; fg; echo "code $?"`)
 	shell.says("in")
 	_, znode := b.owner("/e")
 	node, err := b.srv.Get(znode)
@@ -47,7 +47,7 @@ func TestAgainCanBeStoppedWhileItWaits(t *testing.T) {
 	_, id, _ := strings.Cut(string(node.Data), ":") // host:pid
 	pid, err := strconv.Atoi(id)
 	require.NoError(t, err)
-	other := b.start(running([]string{"elect", "/e"}, "sleep", "60")...)
+	other := b.start(running([]string{"elect", "/e"}, "sleep", "1000")...)
 	b.queued("/e", 2)
 	require.NoError(t, b.srv.Delete(znode))
 	shell.says("waiting for it again")

@@ -102,7 +102,7 @@ func watchOnApache(r *real) {
 func electOnApache(r *real) {
 	w := r.start("elect", "watch", "/elect")
 	w.says("no leader")
-	a := r.start("elect", "/elect", "--id", "a", "--", "sleep", "60")
+	a := r.start("elect", "/elect", "--id", "a", "--", "sleep", "1000")
 	w.says("a leads")
 	b := r.start("elect", "/elect", "--id", "b", "--", "sh", "-c", "exit 3")
 	r.ls("2      waits  b   1 ", "elect", "ls", "/elect")
@@ -171,7 +171,7 @@ func counterOnApache(r *real) {
 func membersOnApache(r *real) {
 	w := r.start("members", "watch", "/group")
 	w.says("ready    0 members")
-	a := r.start("members", "join", "/group", "a", "--data", "hello", "--", "sleep", "60")
+	a := r.start("members", "join", "/group", "a", "--data", "hello", "--", "sleep", "1000")
 	w.says("added    a  hello")
 	r.start("members", "join", "/group", "a", "--", "true").ends(exit.CodeBusy)
 	r.ls("\na   hello  ", "members", "ls", "/group")
@@ -185,7 +185,7 @@ func membersOnApache(r *real) {
 func serviceOnApache(r *real) {
 	w := r.start("service", "watch", "web")
 	w.says("ready    0 instances")
-	z := r.start("service", "register", "web", "--id", "a", "--port", "80", "--", "sleep", "60")
+	z := r.start("service", "register", "web", "--id", "a", "--port", "80", "--", "sleep", "1000")
 	w.says("added    a  enabled  -  80")
 	r.ls("web      1\n", "service", "ls")
 	r.ls("\na   enabled  -        80", "service", "ls", "web")
@@ -202,7 +202,7 @@ func jobOnApache(r *real) {
 	r.followed(`/twister2/words/.*/size\n\t0x\w+\n\t0x\w+`) // both of them do
 	w := r.start("job", "workers", "words", "--watch")
 	w.says("missing: 0-1")
-	a := r.start("job", "join", "words", "--identity", "a", "--", "sleep", "60")
+	a := r.start("job", "join", "words", "--identity", "a", "--", "sleep", "1000")
 	w.says("joined     0  a  incarnation 1  -  missing: 1\n")
 	a.signal(syscall.SIGTERM)
 	a.ends(143)
@@ -252,7 +252,7 @@ func taskOnApache(r *real) {
 	one.says("leads  ")
 	two := r.start("task", "master", "/tasks", "--id", "two")
 	two.says("stands by  one leads")
-	w := r.start("task", "worker", "/tasks", "--name", "w", "--session-timeout", "8s", "--grace", "500ms", "--", "sh", "-c", "read x; [ $x != slow ] || sleep 60; echo $x $ZKR_ATTEMPT")
+	w := r.start("task", "worker", "/tasks", "--name", "w", "--session-timeout", "8s", "--grace", "500ms", "--", "sh", "-c", "read x; [ $x != slow ] || sleep 1000; echo $x $ZKR_ATTEMPT")
 	assert.Equal(r, "a 1\n", r.out("task", "submit", "/tasks", "--data", "a\n", "--wait", "--collect"))
 	one.signal(syscall.SIGTERM)
 	one.ends(0)

@@ -15,10 +15,10 @@ import (
 func TestLockIsBrokenAndItsHolderToldWhy(t *testing.T) {
 	b := newBed(t)
 	assert.Contains(t, b.run("lock", "break", "/l", "--reason", "r", "--yes").ends(exit.CodeFailed).err.String(), "the lock /l has no holder")
-	one := b.start(running([]string{"lock", "/l", "--id", "web-1"}, "sh", "-c", "echo in; exec sleep 100")...)
+	one := b.start(running([]string{"lock", "/l", "--id", "web-1"}, "sh", "-c", "echo in; exec sleep 1000")...)
 	one.says("in")
 	b.queued("/l", 1)
-	two := b.start(running([]string{"lock", "/l", "--id", "web-2"}, "sh", "-c", "echo in; exec sleep 100")...)
+	two := b.start(running([]string{"lock", "/l", "--id", "web-2"}, "sh", "-c", "echo in; exec sleep 1000")...)
 	b.queued("/l", 2)
 
 	assert.Contains(t, b.run("lock", "break", "/l", "--yes").ends(exit.CodeUsage).err.String(), "--reason is missing")
@@ -42,7 +42,7 @@ func TestLockIsBrokenAndItsHolderToldWhy(t *testing.T) {
 
 func TestLeaderIsDeposedAndCampaignsAgain(t *testing.T) {
 	b := newBed(t)
-	z := b.start(running([]string{"elect", "/e", "--again", "--id", "web-1"}, "sh", "-c", "echo in $ZKR_LEADER_TERM; exec sleep 100")...)
+	z := b.start(running([]string{"elect", "/e", "--again", "--id", "web-1"}, "sh", "-c", "echo in $ZKR_LEADER_TERM; exec sleep 1000")...)
 	z.says("in 0")
 	b.run("elect", "depose", "/e", "--reason", "it hangs", "--by", "alice", "--yes").ends(0)
 	z.says("in 1")

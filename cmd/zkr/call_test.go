@@ -87,7 +87,7 @@ func TestEndOfAWaitSaysWhyThereIsNoConnection(t *testing.T) {
 	} {
 		t.Run(path, func(t *testing.T) {
 			b := newBed(t)
-			b.start(running([]string{strings.Fields(line)[0], path}, "sleep", "100")...)
+			b.start(running([]string{strings.Fields(line)[0], path}, "sleep", "1000")...)
 			b.queued(path, 1)
 			z := b.start(strings.Fields(line)...)
 			b.queued(path, 2)

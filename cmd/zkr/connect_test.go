@@ -229,7 +229,7 @@ func TestEnsembleIsFollowed(t *testing.T) {
 	b := newBedOf(t, 3)
 	require.NoError(t, b.srv.WaitLeader(b.ctx))
 	b.configure(1, 1, 2, 3)
-	z := b.start(running([]string{"lock", "/l", "--follow-ensemble", "--servers", b.srv.ServerAddr(1)}, "sh", "-c", "echo in; exec sleep 100")...)
+	z := b.start(running([]string{"lock", "/l", "--follow-ensemble", "--servers", b.srv.ServerAddr(1)}, "sh", "-c", "echo in; exec sleep 1000")...)
 	z.says("in")
 	b.configure(2, 2, 3)
 	eventually(t, func() bool {

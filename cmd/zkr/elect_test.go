@@ -27,7 +27,7 @@ func (b *bed) candidates(path string, ids ...string) []*zkrProcess {
 	b.Helper()
 	out := make([]*zkrProcess, 0, len(ids))
 	for _, id := range ids {
-		out = append(out, b.start(running([]string{"elect", path, "--id", id}, "sleep", "60")...))
+		out = append(out, b.start(running([]string{"elect", path, "--id", id}, "sleep", "1000")...))
 		b.queued(path, len(out))
 	}
 	return out

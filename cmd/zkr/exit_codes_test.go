@@ -49,7 +49,7 @@ var codeRuns = map[int]func(*bed) *zkrProcess{
 		return b.run("lock", "/l", "--try", "--", "true")
 	},
 	exit.CodeLost: func(b *bed) *zkrProcess {
-		z := b.start(locked("/l", nil, "sh", "-c", "echo in; exec sleep 60")...)
+		z := b.start(locked("/l", nil, "sh", "-c", "echo in; exec sleep 1000")...)
 		z.says("in") // a contender that loses its session before it holds the lock waits again
 		owner, _ := b.owner("/l")
 		require.NoError(b, b.srv.ExpireSession(owner))

@@ -74,7 +74,7 @@ func TestListOfASemaphoreMarksAllHolders(t *testing.T) {
 			path = "/v2"
 		}
 		for _, id := range []string{"a", "b", "c"} {
-			b.start(append([]string{"lock", path, "-n", "2", "--session-timeout", longest.String(), "--grace", "500ms", "--id", id}, append(v2, "--", "sleep", "30")...)...)
+			b.start(append([]string{"lock", path, "-n", "2", "--session-timeout", longest.String(), "--grace", "500ms", "--id", id}, append(v2, "--", "sleep", "1000")...)...)
 		}
 		if v2 != nil {
 			eventually(t, func() bool { return len(b.contenders(path+"/leases")) == wait }, "leases")
@@ -174,7 +174,7 @@ func TestListWithoutAPathShowsAllLocks(t *testing.T) {
 	assert.Equal(t, "zkr: no lock is held or waited for\n", z.err.String())
 	assert.JSONEq(t, `{"locks":[]}`, b.run("lock", "ls", "-o", "json").ends(0).out.String())
 
-	b.start(locked("/app/b", []string{"--id", "holder"}, "sleep", "100")...)
+	b.start(locked("/app/b", []string{"--id", "holder"}, "sleep", "1000")...)
 	b.queued("/app/b", 1)
 	b.start(locked("/app/b", []string{"--id", "first"}, "true")...)
 	b.queued("/app/b", 2)

@@ -288,7 +288,7 @@ func TestRestOfTheGroupEndsBeforeTheRelease(t *testing.T) {
 func TestDaemonOutlivesACommandThatEndsByItself(t *testing.T) {
 	b := newBed(t)
 	dir := t.TempDir()
-	script := `setsid sh -c 'echo $$ > ` + dir + `/pid; exec sleep 60' > /dev/null 2>&1 & until [ -s ` + dir + `/pid ]; do sleep 0.1; done`
+	script := `setsid sh -c 'echo $$ > ` + dir + `/pid; exec sleep 1000' > /dev/null 2>&1 & until [ -s ` + dir + `/pid ]; do sleep 0.1; done`
 	b.run(locked("/locks/a", nil, "sh", "-c", script)...).ends(0)
 	pid := pidIn(t, dir+"/pid")
 	assert.False(t, dead(t, pid))

@@ -112,7 +112,7 @@ func fieldsOf(of reflect.Type) map[string]bool {
 // stderr.
 func TestRemarksAreJSONWhereTheOutputIs(t *testing.T) {
 	b := newBed(t)
-	z := b.start("lock", "/l", "-o", "json", "--grace", "1s", "--", "sh", "-c", "echo in; exec sleep 60")
+	z := b.start("lock", "/l", "-o", "json", "--grace", "1s", "--", "sh", "-c", "echo in; exec sleep 1000")
 	z.says("in") // a contender that loses its session before it holds the lock waits again
 	owner, _ := b.owner("/l")
 	require.NoError(t, b.srv.ExpireSession(owner))

@@ -231,10 +231,10 @@ func TestAgainEndsWithASignal(t *testing.T) {
 	require.NoError(t, b.srv.Delete(znode))
 	z.ends(exit.CodeLost)
 
-	z = b.start(running(args, "sh", "-c", `echo in; exec sleep 60`)...)
+	z = b.start(running(args, "sh", "-c", `echo in; exec sleep 1000`)...)
 	z.says("in")
 	_, znode = b.owner("/e")
-	other := b.start(running([]string{"elect", "/e"}, "sleep", "60")...)
+	other := b.start(running([]string{"elect", "/e"}, "sleep", "1000")...)
 	b.queued("/e", 2)
 	require.NoError(t, b.srv.Delete(znode))
 	eventually(t, func() bool { return strings.Contains(z.err.String(), "waiting for it again") }, "it waits")

@@ -28,7 +28,7 @@ func TestCommandIsGoneInTimeWithUnreadNotes(t *testing.T) {
 			beat := filepath.Join(t.TempDir(), "beat")
 			// A member that comes back runs the script again, which then does not
 			// beat.
-			script := fmt.Sprintf("test -e %s && exec sleep 100; exec 2>/dev/null; exec %q %s %s stubborn", beat, os.Args[0], helpBeat, beat)
+			script := fmt.Sprintf("test -e %s && exec sleep 1000; exec 2>/dev/null; exec %q %s %s stubborn", beat, os.Args[0], helpBeat, beat)
 			cmd := b.command(losing(args, "sh", "-c", script)...)
 			_, cmd.Stderr = pipetest.Stalled(t)
 			start(t, cmd)

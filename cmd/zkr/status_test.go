@@ -28,9 +28,9 @@ func (b *bed) orphan(path string) {
 func TestStatusShowsWhatNeedsAttention(t *testing.T) {
 	b := newBed(t)
 	b.candidates("/app/leader", "a", "b")
-	holder := b.start(running([]string{"lock", "/app/report", "--id", "web-1"}, "sh", "-c", "echo in; exec sleep 100")...)
+	holder := b.start(running([]string{"lock", "/app/report", "--id", "web-1"}, "sh", "-c", "echo in; exec sleep 1000")...)
 	holder.says("in")
-	b.start(running([]string{"lock", "/app/report", "--id", "web-2"}, "sleep", "100")...)
+	b.start(running([]string{"lock", "/app/report", "--id", "web-2"}, "sleep", "1000")...)
 	b.queued("/app/report", 2)
 	b.submit("words", "3", "--root", "/app/jobs")
 	text := b.run("status", "/app").ends(0).out.String()

@@ -142,7 +142,7 @@ func TestStopWithoutAShellHasNoEffect(t *testing.T) {
 // TestBackgroundJobLeavesTheTerminalAlone: with & the shell keeps the terminal.
 func TestBackgroundJobLeavesTheTerminalAlone(t *testing.T) {
 	b := newBed(t)
-	keys, _, shell := onTerminal(b, "zkr lock /locks/a "+flagsOnTerminal+` -- sh -c 'echo in; sleep 30' & read x; echo "shell got $x"; kill -TERM %1; wait %1; echo "code $?"`)
+	keys, _, shell := onTerminal(b, "zkr lock /locks/a "+flagsOnTerminal+` -- sh -c 'echo in; sleep 1000' & read x; echo "shell got $x"; kill -TERM %1; wait %1; echo "code $?"`)
 	shell.says("in")
 	typed(t, keys, "word\n")
 	shell.says("shell got word")

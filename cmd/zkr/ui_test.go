@@ -175,7 +175,7 @@ func uiOnApache(r *real) {
 		}, "%s shows %q: %t", page, what, there)
 	}
 	shows("", "There is nothing at", true)
-	l := r.start("lock", "/ui/lock", "--id", "somebody", "--", "sleep", "60")
+	l := r.start("lock", "/ui/lock", "--id", "somebody", "--", "sleep", "1000")
 	shows("locks", "held by somebody", true)
 	shows("sessions", "holds", true)
 	shows("tree?path=/ui/lock", "anyone", true) // its access list

@@ -21,7 +21,7 @@ func notes(z *zkrProcess, part string) string {
 // A wait of more than a second is explained, once on a pipe.
 func TestWaitSaysForWhomItIs(t *testing.T) {
 	b := newBed(t)
-	b.start(locked("/l", []string{"--id", "web-1"}, "sleep", "100")...)
+	b.start(locked("/l", []string{"--id", "web-1"}, "sleep", "1000")...)
 	b.queued("/l", 1)
 	second := b.start(locked("/l", []string{"--id", "web-2"}, "true")...)
 	b.queued("/l", 2)
@@ -30,18 +30,18 @@ func TestWaitSaysForWhomItIs(t *testing.T) {
 	assert.Regexp(t, `^zkr: waiting for web-1 \(came \d+s ago\)\n$`, notes(second, "\n"))
 	assert.Regexp(t, `^zkr: waiting for web-1 \(came \d+s ago; 1 ahead in the queue\)\n$`, notes(third, "\n"))
 
-	b.start("rwlock", "read", "/rw", "--id", "reader-1", "--", "sleep", "100")
+	b.start("rwlock", "read", "/rw", "--id", "reader-1", "--", "sleep", "1000")
 	b.queued("/rw", 1)
-	b.start("rwlock", "read", "/rw", "--id", "reader-2", "--", "sleep", "100")
+	b.start("rwlock", "read", "/rw", "--id", "reader-2", "--", "sleep", "1000")
 	b.queued("/rw", 2)
 	writer := b.start("rwlock", "write", "/rw", "--", "true")
 	assert.Regexp(t, `^zkr: waiting for reader-1 \(came \d+s ago, with 1 other holder\)\n$`, notes(writer, "\n"))
 
-	b.start("lock", "/s", "-n", "1", "--id", "one", "--", "sleep", "100")
+	b.start("lock", "/s", "-n", "1", "--id", "one", "--", "sleep", "1000")
 	b.queued("/s", 1)
 	assert.Contains(t, notes(b.start("lock", "/s", "-n", "1", "--", "true"), "\n"), "waiting for one (")
 
-	b.start("elect", "/e", "--id", "leader", "--", "sleep", "100")
+	b.start("elect", "/e", "--id", "leader", "--", "sleep", "1000")
 	b.queued("/e", 1)
 	assert.Contains(t, notes(b.start("elect", "/e", "--", "true"), "\n"), "waiting for leader (")
 

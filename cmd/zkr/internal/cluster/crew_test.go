@@ -272,7 +272,7 @@ func TestCrewHasAnEnd(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		listen = append(listen, address)
-		return exec.Command("sleep", "60")
+		return exec.Command("sleep", "1000")
 	})
 	names := map[string]bool{}
 	var adding sync.WaitGroup
