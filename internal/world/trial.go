@@ -192,11 +192,19 @@ func (tr Trial) check(e *matrix.Env) error {
 			return fmt.Errorf("the next caller: %w", err)
 		}
 	}
-	Pause(time.Minute) // for background work
-	if n := e.Server.Stats().Watches; n > 0 && !tr.Watched && !OnKeeper() {
-		return fmt.Errorf("%d watches left on the server: %v", n, e.Server.Watches())
+	return tr.settle(e)
+}
+
+// settle gives background work at least the time that a session lasts without its client,
+// and waits at most a minute until no watches are left.
+func (tr Trial) settle(e *matrix.Env) error {
+	for range 4 {
+		Pause(15 * time.Second)
+		if tr.Watched || OnKeeper() || e.Server.Stats().Watches == 0 {
+			return nil
+		}
 	}
-	return nil
+	return fmt.Errorf("%d watches left on the server: %v", e.Server.Stats().Watches, e.Server.Watches())
 }
 
 func (tr Trial) judge(e *matrix.Env) error {
