@@ -3,14 +3,13 @@ package election
 import (
 	"context"
 	"errors"
-	"sync"
-	"sync/atomic"
 
 	"github.com/zkrecipes/zkrecipes/internal/contender"
+	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/internal/observing"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
-	"github.com/zkrecipes/zkrecipes/internal/znode"
+	"github.com/zkrecipes/zkrecipes/internal/standing"
 	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -18,40 +17,56 @@ import (
 // Candidacy is a place in the queue of an election, bound to one session. Give it
 // up with Withdraw, or with [Leadership.Resign] after a win.
 type Candidacy struct {
-	e *Elector
-	c *contender.Contender
-
-	// turn is held by the goroutine that uses c, which is for one goroutine at a time,
-	// or lead. A goroutine whose life has ended never holds turn for long.
-	turn chan struct{}              // cap 1
-	lead atomic.Pointer[Leadership] // once it is won
-
-	life context.Context // ends with Withdraw
-	end  context.CancelCauseFunc
-	left holding.Release
-
-	// mu guards watching: the name of the candidate ahead when the rule was applied
-	// last; "" without a candidate ahead, or if the turn has come.
-	mu       sync.Mutex
-	watching string
+	e     *Elector
+	place *standing.Place[Leadership]
 }
 
-// newCandidacy makes a candidacy without a place in the queue yet.
-func newCandidacy(ctx context.Context, e *Elector) *Candidacy {
-	k := &Candidacy{e: e, turn: make(chan struct{}, 1)}
-	k.life, k.end = context.WithCancelCause(context.WithoutCancel(ctx))
-	return k
+// enqueueCandidate queues up at the server, in the next session if one is lost on the way.
+func (e *Elector) enqueueCandidate(ctx context.Context) (*Candidacy, error) {
+	name, err := e.opts.Layout.newName()
+	if err != nil {
+		return nil, err
+	}
+	place, err := standing.Take(ctx, standing.Recipe[Leadership]{
+		Client: e.client, Kind: observe.Leadership, Path: e.path, Withdrawn: ErrWithdrawn, Failure: failure,
+		Hold: e.lead, Begin: (*Leadership).reportBegin, GiveBack: withdrawLeadership,
+	}, contender.Spec{
+		Dir: e.path, Name: name, Markers: lockformat.ElectionMarkers(), Data: e.opts.Data, ACL: e.opts.ACL, Rule: contender.Exclusive,
+		Lasting: e.opts.Layout == Kazoo, Room: e.room,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Candidacy{e: e, place: place}, nil
 }
 
-// mustContender is the place in the queue; a zero Candidacy has none.
-func (k *Candidacy) mustContender() *contender.Contender {
-	holding.MustBeMade(k != nil && k.c != nil, "election.Candidacy", "election.Elector.Stand")
-	return k.c
+// lead makes the leadership of a candidate whose turn has come.
+func (e *Elector) lead(ctx context.Context, c *contender.Contender, waiting *observing.Wait) (*Leadership, error) {
+	hold, err := c.Hold(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return newLeadership(e, hold, c.Node().Stat.Czxid, waiting), nil
 }
 
-// checkCall is the first check of Await and Withdraw.
+// withdrawLeadership resigns for a withdrawal; confirmed is false if the leader has resigned before,
+// without waiting for the server.
+func withdrawLeadership(ctx context.Context, l *Leadership) (confirmed bool, err error) {
+	if err := l.Resign(ctx); !errors.Is(err, ErrNotLeader) {
+		return true, err
+	}
+	return l.end.Confirmed(), nil
+}
+
+// mustPlace is the place in the queue; a zero Candidacy has none.
+func (k *Candidacy) mustPlace() *standing.Place[Leadership] {
+	holding.MustBeMade(k != nil && k.place != nil, "election.Candidacy", "election.Elector.Stand")
+	return k.place
+}
+
+// checkCall is the first check of all methods with a context.
 func (k *Candidacy) checkCall(ctx context.Context, op string) error {
-	if err := holding.BeginHeld(ctx, k.c != nil, "election.Candidacy", "election.Elector.Stand", ErrInvalidArgument); err != nil {
+	if err := holding.BeginHeld(ctx, k.place != nil, "election.Candidacy", "election.Elector.Stand", ErrInvalidArgument); err != nil {
 		return k.e.failure(ctx, op, err)
 	}
 	return nil
@@ -59,31 +74,27 @@ func (k *Candidacy) checkCall(ctx context.Context, op string) error {
 
 // Path returns the path of the candidate's znode. It changes when the candidate moves to
 // "<path>.waiting" and back: see [Options.MaxQueue].
-func (k *Candidacy) Path() string { return k.mustContender().Node().Path }
+func (k *Candidacy) Path() string { return k.mustPlace().Contender().Node().Path }
 
 // Session returns the session of the candidacy.
-func (k *Candidacy) Session() *session.Session { return k.mustContender().Session() }
+func (k *Candidacy) Session() *session.Session { return k.mustPlace().Contender().Session() }
 
 // Watching returns the name of the predecessor that this candidate watches at
 // present. The name is "" before the first Await, while the candidate leads, and
 // after the candidacy has ended.
-func (k *Candidacy) Watching() string {
-	if s := k.Session(); k.life.Err() != nil || s.Err() != nil {
-		return ""
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.watching
-}
+func (k *Candidacy) Watching() string { return k.mustPlace().Watching() }
 
-// setWatching notes the last candidate ahead as the one that this candidate watches.
-func (k *Candidacy) setWatching(ahead []znode.Entry) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.watching = ""
-	if n := len(ahead); n > 0 {
-		k.watching = ahead[n-1].Name
+// Ahead returns the number of candidates ahead in the queue, as of one moment during the
+// call; 0 for a candidate that leads, or is about to. Ahead lists the queue with one
+// request. For a candidate that waits in "<path>.waiting" it also reads the znodes of all
+// candidates. If the place is lost, the error wraps session.ErrLost; after Withdraw it
+// wraps ErrWithdrawn.
+func (k *Candidacy) Ahead(ctx context.Context) (int, error) {
+	k = receiver.OrZero(k)
+	if err := k.checkCall(ctx, "look ahead"); err != nil {
+		return 0, err
 	}
+	return k.place.Ahead(ctx)
 }
 
 // Await waits until the candidate leads. If ctx ends first, the place in the
@@ -99,81 +110,10 @@ func (k *Candidacy) setWatching(ahead []znode.Entry) {
 // ErrWithdrawn.
 func (k *Candidacy) Await(ctx context.Context) (*Leadership, error) {
 	k = receiver.OrZero(k)
-	const op = "await"
-	if err := k.checkCall(ctx, op); err != nil {
+	if err := k.checkCall(ctx, "await"); err != nil {
 		return nil, err
 	}
-	for _, c := range []context.Context{ctx, k.life} {
-		if c.Err() != nil {
-			return nil, failure(ctx, op, k.e.path, context.Cause(c))
-		}
-	}
-	if l := k.lead.Load(); l != nil {
-		return l, nil
-	}
-	waiting := observing.BeginWait(ctx, k.e.client, observe.Leadership, k.e.path)
-	l, won, err := k.awaitTurn(ctx, waiting)
-	if err != nil {
-		err = failure(ctx, op, k.e.path, err)
-	}
-	waiting.End(err)
-	if won {
-		l.reportBegin()
-	}
-	return l, err
-}
-
-// awaitTurn waits for the turn of this goroutine, and then until the candidate leads. won
-// is false if another goroutine has won the leadership meanwhile.
-func (k *Candidacy) awaitTurn(ctx context.Context, waiting *observing.Wait) (l *Leadership, won bool, err error) {
-	both, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	stop := context.AfterFunc(k.life, func() { cancel(context.Cause(k.life)) })
-	defer stop()
-	select {
-	case k.turn <- struct{}{}:
-		// Withdraw ends the life before it takes its turn, and "both" ends a moment
-		// later: until then Withdraw may have deleted the znode, and the listing from
-		// when the place was taken would still grant.
-		if k.life.Err() == nil {
-			won = k.lead.Load() == nil
-			l, err = k.await(both, waiting)
-		}
-		<-k.turn
-	case <-both.Done():
-		err = context.Cause(both)
-	}
-	if k.life.Err() != nil && l == nil {
-		err = context.Cause(k.life)
-	}
-	return l, won && l != nil, err
-}
-
-// await is Await for a goroutine that has the turn, or does not share k. The caller
-// reports the end of the wait, and the beginning of the leadership.
-func (k *Candidacy) await(ctx context.Context, waiting *observing.Wait) (*Leadership, error) {
-	if l := k.lead.Load(); l != nil {
-		return l, nil
-	}
-	k.c.Observe(waiting)
-	err := k.c.Await(ctx)
-	var hold *session.Hold
-	if err == nil {
-		k.setWatching(nil)
-		hold, err = k.c.Hold(ctx)
-	}
-	if err == nil {
-		l := newLeadership(k.e, hold, k.c.Node().Stat.Czxid, waiting)
-		k.lead.Store(l)
-		return l, nil
-	}
-	if lost := k.c.Session().Err(); lost != nil && ctx.Err() == nil {
-		return nil, lost
-	}
-	if errors.Is(err, contender.ErrGone) {
-		k.setWatching(nil)
-	}
-	return nil, goneError(err)
+	return k.place.Await(ctx)
 }
 
 // Withdraw leaves the election: it gives up the place in the queue, and the
@@ -187,23 +127,5 @@ func (k *Candidacy) Withdraw(ctx context.Context) error {
 	if err := k.checkCall(ctx, "withdraw"); err != nil {
 		return err
 	}
-	explain := func(ctx context.Context, err error) error { return failure(ctx, "withdraw", k.e.path, err) }
-	return k.left.Once(ctx, ErrWithdrawn, explain, func(ctx context.Context) error {
-		k.end(ErrWithdrawn)
-		// An Await sees the end at once, it waits for no answer. A later Await does not use
-		// its turn: the report of Resign must not keep it from that.
-		k.turn <- struct{}{}
-		l := k.lead.Load()
-		<-k.turn
-		if l == nil {
-			return k.c.Leave(ctx)
-		}
-		if err := l.Resign(ctx); !errors.Is(err, ErrNotLeader) {
-			return err
-		}
-		if l.gone {
-			return nil
-		}
-		return k.c.Leave(ctx) // Resign has not waited for the server
-	})
+	return k.place.Withdraw(ctx)
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/internal/observing"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
-	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -92,15 +91,16 @@ func (e *Elector) awaitLeadership(ctx context.Context, waiting *observing.Wait) 
 		if err != nil {
 			return nil, err
 		}
-		l, err := k.await(ctx, waiting)
+		l, err := k.place.Win(ctx, waiting)
 		if err == nil {
 			return l, nil
 		}
-		k.c.LeaveBehind() // its watches, too, if the node has gone
+		c := k.place.Contender()
+		c.LeaveBehind() // its watches, too, if the node has gone
 		if ctx.Err() != nil || !holding.IsLoss(err) {
 			return nil, err
 		}
-		backoff.Pause(ctx, k.c.Session())
+		backoff.Pause(ctx, c.Session())
 	}
 }
 
@@ -119,36 +119,4 @@ func (e *Elector) Stand(ctx context.Context) (*Candidacy, error) {
 		return nil, failure(ctx, op, e.path, err)
 	}
 	return k, nil
-}
-
-// enqueueCandidate queues up at the server, in the next session if one is lost on the way; a
-// closed client has no next session, and enqueueCandidate returns its error.
-func (e *Elector) enqueueCandidate(ctx context.Context) (*Candidacy, error) {
-	name, err := e.opts.Layout.newName()
-	if err != nil {
-		return nil, err
-	}
-	k := newCandidacy(ctx, e)
-	for {
-		s, err := e.client.Session(ctx)
-		if err != nil {
-			return nil, err
-		}
-		k.c, err = contender.Enter(ctx, s, contender.Spec{
-			Dir: e.path, Name: name, Markers: lockformat.ElectionMarkers(), Data: e.opts.Data, ACL: e.opts.ACL, Rule: k.decide,
-			Lasting: e.opts.Layout == Kazoo, Room: e.room,
-		})
-		if err == nil {
-			return k, nil
-		}
-		if ctx.Err() != nil || !holding.IsLoss(err) {
-			return nil, err
-		}
-	}
-}
-
-// decide applies the rule, and notes the predecessor that the candidate watches.
-func (k *Candidacy) decide(q znode.Queue, self int) contender.Decision {
-	k.setWatching(q.Entries[:self])
-	return contender.Exclusive(q, self)
 }

@@ -3,9 +3,7 @@ package election
 import (
 	"context"
 	"errors"
-	"fmt"
 
-	"github.com/zkrecipes/zkrecipes/internal/contender"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -24,12 +22,4 @@ var (
 // failure names operation and path.
 func failure(ctx context.Context, op, path string, err error) error {
 	return holding.Failure(ctx, "election", op, path, err)
-}
-
-// goneError reports a contender whose znode was deleted as lost.
-func goneError(err error) error {
-	if errors.Is(err, contender.ErrGone) {
-		return fmt.Errorf("%w: %w: %w", session.ErrLost, session.ErrNodeDeleted, err)
-	}
-	return err
 }

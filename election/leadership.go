@@ -18,7 +18,6 @@ type Leadership struct {
 	token int64
 
 	end      holding.Release
-	gone     bool // the server has confirmed it; set in end
 	observed *observing.Hold
 }
 
@@ -109,9 +108,7 @@ func (l *Leadership) Resign(ctx context.Context) error {
 			return lost
 		}
 		l.hold.End(session.ErrReleased)
-		err := holding.Delete(ctx, l.hold.Session(), l.hold.Path())
-		l.gone = err == nil
-		return err
+		return holding.Delete(ctx, l.hold.Session(), l.hold.Path())
 	})
 }
 
@@ -146,7 +143,7 @@ func (l *Leadership) giveBack(ctx context.Context) error {
 	switch {
 	case !errors.Is(err, ErrNotLeader):
 		return err
-	case l.gone:
+	case l.end.Confirmed():
 		return nil
 	}
 	s := l.hold.Session()

@@ -15,9 +15,8 @@ func suiteContender(o *election.Options) func(c *session.Client, path string) qu
 	return func(c *session.Client, path string) queuetest.Contender {
 		e := election.New(c, path, o)
 		return queuetest.Contender{
-			Acquire: queuetest.Acquiring(e.Campaign), Count: queuetest.Counting(e.Candidates),
+			Acquire: queuetest.Acquiring(e.Campaign), Enqueue: queuetest.Enqueuing(e.Stand), Count: queuetest.Counting(e.Candidates),
 			Enters: map[string]func(context.Context) error{
-				"Stand": queuetest.Failing(e.Stand),
 				"Run": func(ctx context.Context) error {
 					return e.Run(ctx, func(context.Context, *election.Leadership) error { return nil })
 				},
@@ -57,13 +56,13 @@ func TestQueue(t *testing.T) {
 	exceptCrowded["PredecessorThatGoesBeforeTheWatchIsSet_P20_CH26"] = "the third waits outside, without a predecessor"
 	queuetest.Run(t, map[string]queuetest.Target{
 		"election with a waiting room": {
-			Path: dir, Says: "election: campaign", NotHeld: election.ErrNotLeader, New: crowded(election.LeaderLatch),
+			Path: dir, Says: "election: campaign", NotHeld: election.ErrNotLeader, Withdrawn: election.ErrWithdrawn, New: crowded(election.LeaderLatch),
 			Layouts:  []func(*session.Client, string) queuetest.Contender{crowded(election.Kazoo)},
 			Prefixes: []string{"_c_x-latch-", "_c_x-lock-", "x__lock__"},
 			Except:   exceptCrowded,
 		},
 		"election": {
-			Path: dir, Says: "election: campaign", NotHeld: election.ErrNotLeader, New: of(election.LeaderLatch),
+			Path: dir, Says: "election: campaign", NotHeld: election.ErrNotLeader, Withdrawn: election.ErrWithdrawn, New: of(election.LeaderLatch),
 			Layouts:  []func(*session.Client, string) queuetest.Contender{of(election.LeaderSelector), of(election.Kazoo)},
 			Prefixes: []string{"_c_x-latch-", "_c_x-lock-", "x__lock__"},
 			Strangers: []string{

@@ -25,17 +25,17 @@ func TestPathOfACandidateFollowsIt(t *testing.T) {
 		e := election.New(w.Client(), dir, o)
 		k, err := e.Stand(w.Ctx)
 		require.NoError(w, err)
-		require.Equal(w, dir, path.Dir(k.Path()))
+		require.Equal(w, dir+".waiting", path.Dir(k.Path()), "behind those that came before, and ahead of all that come later")
 		done := make(chan error, 1)
 		// Waited for below; ends with its turn.
 		go func() {
 			_, err := k.Await(w.Ctx)
 			done <- err
 		}()
-		for path.Dir(k.Path()) == dir {
-			w.Pass(time.Millisecond)
-		}
-		require.Equal(w, dir+".waiting", path.Dir(k.Path()))
+		w.Settle()
+		ahead, err := k.Ahead(w.Ctx)
+		require.NoError(w, err)
+		require.Equal(w, 2, ahead, "also those in the queue")
 		list, err := e.Candidates(w.Ctx)
 		require.NoError(w, err)
 		require.Len(w, list, 3)

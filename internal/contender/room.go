@@ -58,16 +58,8 @@ func (r *Room) placePath(n int32) string { return znode.Join(r.path, znode.Place
 // awaitAdmission moves the contender to the room, waits there, and enters the queue again.
 // It can be called again after the end of ctx.
 func (c *Contender) awaitAdmission(ctx context.Context) error {
-	if c.place == nil {
-		switch err := c.takePlace(ctx); {
-		case errors.Is(err, session.ErrNoAuth):
-			c.crowded = false // no room for this client: it stays in the queue
-			return nil
-		case err != nil:
-			return err
-		}
-		c.predecessors.stopAll()
-		optimistic.DeleteLater(c.s, c.node.Path)
+	if err := c.GoOutside(ctx); err != nil || !c.crowded {
+		return err
 	}
 	c.waiting.Queued(c.place.node.Path, c.found-1)
 	for admitted := false; !admitted; {
@@ -83,6 +75,25 @@ func (c *Contender) awaitAdmission(ctx context.Context) error {
 		return err
 	}
 	c.crowded = false
+	return nil
+}
+
+// GoOutside moves the contender to the room if the queue was too long when it came, and it
+// has not moved yet. Await does so too: GoOutside is for a contender that may wait much
+// later, and is to come before those that come until then.
+func (c *Contender) GoOutside(ctx context.Context) error {
+	if !c.crowded || c.place != nil {
+		return nil
+	}
+	switch err := c.takePlace(ctx); {
+	case errors.Is(err, session.ErrNoAuth):
+		c.crowded = false // no room for this client: it stays in the queue
+		return nil
+	case err != nil:
+		return err
+	}
+	c.predecessors.stopAll()
+	optimistic.DeleteLater(c.s, c.node.Path)
 	return nil
 }
 

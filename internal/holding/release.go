@@ -12,11 +12,13 @@ import (
 
 // Release is the giving back of something held, which happens once.
 type Release struct {
-	// mu guards over and err. over is nil until the giving back begins, and
-	// closed when it has ended, with err if that was a loss.
-	mu   sync.Mutex
-	over chan struct{}
-	err  error
+	// mu guards over, err and confirmed. over is nil until the giving back begins, and
+	// closed when it has ended, with err if that was a loss, or else confirmed if it has
+	// succeeded.
+	mu        sync.Mutex
+	over      chan struct{}
+	err       error
+	confirmed bool
 
 	observed *observing.Hold
 }
@@ -24,6 +26,9 @@ type Release struct {
 // Observe has the giving back reported as the end of h. It is for the time before the
 // owner of the hold has it.
 func (r *Release) Observe(h *observing.Hold) { r.observed = h }
+
+// Begin reports the beginning of the hold, for a recipe that has not reported it before.
+func (r *Release) Begin() { r.observed.Begin() }
 
 // HandOver reports the giving back in progress as a hand-over in this process.
 func (r *Release) HandOver() { r.observed.HandedOver() }
@@ -50,15 +55,27 @@ func (r *Release) Once(ctx context.Context, notHeld error, explain func(context.
 	r.observed.Ending()
 	defer func() { r.reportEnd(err, notHeld) }() // last: an observer may call Once
 	defer close(over)
-	if err = give(ctx); err == nil {
-		return nil
+	if err = give(ctx); err != nil {
+		err = explain(ctx, err)
 	}
-	if err = explain(ctx, err); IsLoss(err) {
-		r.mu.Lock()
-		r.err = err
-		r.mu.Unlock()
-	}
+	r.setResult(err)
 	return err
+}
+
+func (r *Release) setResult(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.confirmed = err == nil; IsLoss(err) {
+		r.err = err
+	}
+}
+
+// Confirmed reports whether the giving back has succeeded: a server has confirmed that the
+// hold was given back.
+func (r *Release) Confirmed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.confirmed
 }
 
 // reportEnd reports the end of the hold, unless another call has ended the hold.

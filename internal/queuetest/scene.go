@@ -63,6 +63,9 @@ func (k Contender) entering() map[string]func(context.Context) error {
 	for name, acquire := range k.acquiring() {
 		all[name] = Failing(acquire)
 	}
+	if k.Enqueue != nil {
+		all["Enqueue"] = Failing(k.Enqueue)
+	}
 	return all
 }
 

@@ -37,6 +37,9 @@ type Contender struct {
 	// Do runs a function under the acquired hold, and returns a loss; nil: the recipe
 	// has no such call, and excepts the scenarios.
 	Do func(ctx context.Context, fn func(ctx context.Context, h Held) error) error
+	// Enqueue takes a place for what Acquire acquires, and does not wait; nil: the recipe
+	// has no such call.
+	Enqueue func(ctx context.Context) (Place, error)
 	// Count is the number of contenders that a listing shows.
 	Count func(ctx context.Context) (int, error)
 	// Enters has further calls that create a contender's znode, and Reads those that
@@ -63,6 +66,8 @@ type Target struct {
 	Busy error
 	// NotHeld is the error that a second release returns.
 	NotHeld error
+	// Withdrawn is the error of a place that was withdrawn; nil without Enqueue.
+	Withdrawn error
 	// Except has the scenarios that the target does not have, by name, and the reasons.
 	Except map[string]string
 }
@@ -75,6 +80,42 @@ func Acquiring[H Held](call func(ctx context.Context) (H, error)) Acquire {
 			return nil, err
 		}
 		return h, nil
+	}
+}
+
+// Place is a place in the queue.
+type Place interface {
+	Await(ctx context.Context) (Held, error)
+	Withdraw(ctx context.Context) error
+	Ahead(ctx context.Context) (int, error)
+	Watching() string
+	Path() string
+	Session() *session.Session
+}
+
+// place is a Place of a recipe whose holds are of type H.
+type place[H Held] interface {
+	Await(ctx context.Context) (H, error)
+	Withdraw(ctx context.Context) error
+	Ahead(ctx context.Context) (int, error)
+	Watching() string
+	Path() string
+	Session() *session.Session
+}
+
+// placeOf makes a Place of a place of a recipe.
+type placeOf[H Held] struct{ place[H] }
+
+func (p placeOf[H]) Await(ctx context.Context) (Held, error) { return Acquiring(p.place.Await)(ctx) }
+
+// Enqueuing turns a method of a recipe into a Contender's Enqueue.
+func Enqueuing[H Held, P place[H]](call func(ctx context.Context) (P, error)) func(ctx context.Context) (Place, error) {
+	return func(ctx context.Context) (Place, error) {
+		p, err := call(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return placeOf[H]{p}, nil
 	}
 }
 
@@ -107,7 +148,7 @@ type scenario func(t *testing.T, tg Target)
 // scenarios are all tests of the suite, by name.
 func scenarios() map[string]scenario {
 	all := map[string]scenario{}
-	for _, family := range []map[string]scenario{losses(), calls(), strangers(), leftovers(), faults(), costs()} {
+	for _, family := range []map[string]scenario{losses(), calls(), strangers(), leftovers(), faults(), costs(), places(), withdrawals()} {
 		maps.Copy(all, family)
 	}
 	return all

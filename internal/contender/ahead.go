@@ -1,0 +1,49 @@
+package contender
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/zkrecipes/zkrecipes/internal/znode"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// Ahead asks how many contenders are ahead of c, in the queue or outside. Any goroutine may
+// call it, also while another one waits. It fails with ErrGone if another client has deleted
+// the node.
+func (c *Contender) Ahead(ctx context.Context) (int, error) {
+	for {
+		node := c.Node()
+		n, found, err := c.findAmong(ctx, node.Path)
+		switch {
+		case err != nil:
+			return 0, err
+		case found:
+			return n, nil
+		case c.Node().Path == node.Path:
+			return 0, fmt.Errorf("%s: %w", node.Path, ErrGone)
+		}
+		// It has moved out of the queue, or into it, before its former node was deleted.
+	}
+}
+
+// findAmong lists the contenders, and finds the one with the znode at path.
+func (c *Contender) findAmong(ctx context.Context, path string) (ahead int, found bool, err error) {
+	if path != znode.Join(c.spec.Dir, znode.Base(path)) {
+		all, _, err := listTries(ctx, c.s, c.spec.Dir, c.spec.Room.path, c.spec.Markers)
+		i := slices.IndexFunc(all, func(l Listed) bool { return l.Node.Path == path })
+		return i, i >= 0, err
+	}
+	children, _, err := c.s.Children(ctx, c.spec.Dir)
+	if err != nil && !errors.Is(err, session.ErrNoNode) {
+		return 0, false, err
+	}
+	q := znode.Parse(children, c.spec.Markers...)
+	if q.Exhausted {
+		return 0, false, fmt.Errorf("%s: %w", c.spec.Dir, session.ErrSequenceExhausted)
+	}
+	i := q.Index(znode.Base(path))
+	return i, i >= 0, nil
+}
