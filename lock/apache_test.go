@@ -150,3 +150,36 @@ func TestSharedWithGoZookeepersLock(t *testing.T) {
 	}
 	require.Greater(t, changes, 2*rounds, "they take turns")
 }
+
+// Places of several clients are granted in their order, also those that are awaited late, and
+// a place that is withdrawn holds no other one up.
+func TestPlacesOnApache(t *testing.T) {
+	t.Parallel()
+	cluster := apache.Require(t, &apache.Options{Heap: 96})
+	ctx, cancel := context.WithTimeout(t.Context(), 2*world.Patience)
+	defer cancel()
+	const n = 6
+	var places []*lock.Place
+	for i := range n {
+		c := world.Connect(t, cluster.Connect(), session.Options{Timeout: 30 * time.Second})
+		p, err := lock.New(c, "/places/a", nil).Enqueue(ctx)
+		require.NoError(t, err)
+		ahead, err := p.Ahead(ctx)
+		require.NoError(t, err)
+		require.Equal(t, i, ahead)
+		places = append(places, p)
+	}
+	require.NoError(t, places[3].Withdraw(ctx))
+	last := int64(0)
+	for i, p := range places {
+		held, err := p.Await(ctx)
+		if i == 3 {
+			require.ErrorIs(t, err, lock.ErrWithdrawn)
+			continue
+		}
+		require.NoError(t, err)
+		require.Greater(t, held.Token(), last)
+		last = held.Token()
+		require.NoError(t, p.Withdraw(ctx))
+	}
+}

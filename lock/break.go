@@ -86,7 +86,7 @@ func (h *Held) Broken(ctx context.Context) (b Break, ok bool, err error) {
 	if err := holding.BeginHeld(ctx, h.lock != nil, "lock.Held", "lock.Mutex", ErrInvalidArgument); err != nil {
 		return Break{}, false, failure(ctx, "find break", h.lockPath(), err)
 	}
-	if h.ctx.Err() == nil || h.released.Load() {
+	if h.ctx.Err() == nil || h.end.Confirmed() {
 		return Break{}, false, nil
 	}
 	found, err := breaking.Find(ctx, h.lock.m.client, breaking.Target{Dir: h.lockPath(), Path: h.Path(), Token: h.Token()})

@@ -17,6 +17,14 @@
 //		return work(ctx, held.Token())
 //	})
 //
+// [Mutex.Enqueue] and [Semaphore.Enqueue] take a place in the queue at once, and
+// wait later, in as many calls as you like:
+//
+//	place, err := mu.Enqueue(ctx)
+//	...
+//	defer place.Withdraw(context.WithoutCancel(ctx)) // releases the lock, too
+//	held, err := place.Await(ctx)
+//
 // Contenders queue with ephemeral sequential znodes, in the order in which the
 // servers received them. Each contender watches the two contenders before it,
 // so a release wakes two waiters, however long the queue is: the first takes the lock
@@ -77,7 +85,7 @@
 //
 // # Failures
 //
-// Errors wrap ErrBusy, ErrNotHeld, ErrPermits, ErrInvalidArgument, the context's error
+// Errors wrap ErrBusy, ErrNotHeld, ErrPermits, ErrWithdrawn, ErrInvalidArgument, the context's error
 // and cause, or an error of package session (ErrNoAuth, ErrSequenceExhausted,
 // ErrNoChildrenForEphemerals when the path's parent is ephemeral, ...).
 //

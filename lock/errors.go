@@ -13,6 +13,8 @@ var (
 	ErrBusy = errors.New("another client holds it")
 	// ErrNotHeld: what is released was released before.
 	ErrNotHeld = errors.New("not held: it was released before")
+	// ErrWithdrawn: the place in the queue was withdrawn.
+	ErrWithdrawn = errors.New("the place in the queue was withdrawn")
 	// ErrPermits: the number of permits differs from the other clients' number,
 	// or a request exceeds the number of permits.
 	ErrPermits = errors.New("wrong number of permits")

@@ -213,3 +213,34 @@ func TestReportStopsWhenTheLockIsLost(t *testing.T) {
 		require.ErrorIs(t, context.Cause(held.Context()), session.ErrLost)
 	})
 }
+
+// A place in the queue without a blocked goroutine, as in an event loop.
+func ExampleMutex_Enqueue() {
+	ctx := context.Background()
+	_, client, closeAll := connect(ctx)
+	defer closeAll()
+
+	held, err := lock.New(client, "/locks/report", nil).Lock(ctx)
+	if err != nil {
+		panic(err)
+	}
+	place, err := lock.New(client, "/locks/report", nil).Enqueue(ctx)
+	if err != nil {
+		panic(err)
+	}
+	defer place.Withdraw(ctx) // releases the lock, too
+
+	ahead, err := place.Ahead(ctx)
+	fmt.Println("ahead:", ahead, err)
+	if err := held.Unlock(ctx); err != nil {
+		panic(err)
+	}
+	next, err := place.Await(ctx)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("held:", next.Context().Err() == nil)
+	// Output:
+	// ahead: 1 <nil>
+	// held: true
+}

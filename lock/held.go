@@ -2,7 +2,6 @@ package lock
 
 import (
 	"context"
-	"sync/atomic"
 
 	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
@@ -15,8 +14,6 @@ type Held struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	forget func() bool // ends the waiting for a loss
-	// released: the server has confirmed the release, or it was handed over.
-	released atomic.Bool
 
 	end holding.Release
 }
@@ -77,7 +74,6 @@ func (h *Held) Unlock(ctx context.Context) error {
 		if lost != nil {
 			return lost
 		}
-		h.released.Store(err == nil)
 		return err
 	})
 }

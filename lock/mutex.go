@@ -197,14 +197,20 @@ func (m *Mutex) enterServerQueue(ctx context.Context) (*contender.Contender, err
 	if err != nil {
 		return nil, err
 	}
-	name, err := m.opts.Layout.nameMaker()
+	queue, err := m.queue()
 	if err != nil {
 		return nil, err
 	}
-	return contender.Enter(ctx, s, contender.Spec{
+	return contender.Enter(ctx, s, queue)
+}
+
+// queue describes the queue at the server.
+func (m *Mutex) queue() (contender.Spec, error) {
+	name, err := m.opts.Layout.nameMaker()
+	return contender.Spec{
 		Dir: m.path, Name: name, Markers: lockformat.MutexMarkers(), Data: m.opts.Data, ACL: m.opts.ACL, Rule: contender.Exclusive,
 		Lasting: m.opts.Layout == Kazoo, Room: m.room,
-	})
+	}, err
 }
 
 // holdServerLock holds the lock that c was granted.
@@ -222,6 +228,13 @@ func (m *Mutex) holdServerLock(ctx context.Context, c *contender.Contender) (*se
 // newHeld makes a Held of a lock held at the server, and gives it the baton. local says
 // that a goroutine of this process has handed it over.
 func (m *Mutex) newHeld(l *serverLock, waiting *observing.Wait, local bool) *Held {
+	h := m.bindHeld(l)
+	h.end.Observe(waiting.Granted(h, local))
+	return h
+}
+
+// bindHeld is newHeld without a report.
+func (m *Mutex) bindHeld(l *serverLock) *Held {
 	h := &Held{lock: l}
 	h.ctx, h.cancel = l.hold.Derive()
 	m.mu.Lock()
@@ -233,7 +246,6 @@ func (m *Mutex) newHeld(l *serverLock, waiting *observing.Wait, local bool) *Hel
 			m.passBaton(baton{})
 		}
 	})
-	h.end.Observe(waiting.Granted(h, local))
 	return h
 }
 

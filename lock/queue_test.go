@@ -15,7 +15,7 @@ func suiteContender(o *lock.Options) func(c *session.Client, path string) queuet
 		m := lock.New(c, path, o)
 		return queuetest.Contender{
 			Acquire: queuetest.Acquiring(m.Lock), Try: queuetest.Acquiring(m.TryLock), Do: queuetest.Doing(m.Do),
-			Count:  queuetest.Counting(m.Contenders),
+			Enqueue: queuetest.Enqueuing(m.Enqueue), Count: queuetest.Counting(m.Contenders),
 			Enters: map[string]func(context.Context) error{"All": queuetest.Failing(lock.All(m).Lock)},
 		}
 	}
@@ -29,9 +29,13 @@ func suitePermits(n, total int, o *lock.Options) func(c *session.Client, path st
 		some := func(n int, call func(context.Context, int) (*lock.Permits, error)) queuetest.Acquire {
 			return queuetest.Acquiring(func(ctx context.Context) (*lock.Permits, error) { return call(ctx, n) })
 		}
+		enqueue := queuetest.Enqueuing(func(ctx context.Context) (*lock.PermitPlace, error) { return s.Enqueue(ctx, n) })
+		if o != nil && o.CuratorV2 {
+			enqueue = nil
+		}
 		return queuetest.Contender{
 			Acquire: some(n, s.Acquire), Rival: some(total, s.Acquire), Try: some(n, s.TryAcquire),
-			Count: queuetest.Counting(s.Contenders),
+			Enqueue: enqueue, Count: queuetest.Counting(s.Contenders),
 			Do: queuetest.Doing(func(ctx context.Context, fn func(context.Context, *lock.Permits) error) error {
 				return s.Do(ctx, n, fn)
 			}),
@@ -48,7 +52,7 @@ func TestQueue(t *testing.T) {
 	)
 	queuetest.Run(t, map[string]queuetest.Target{
 		"mutex": {
-			Path: dir, Says: "lock: acquire", Busy: lock.ErrBusy, NotHeld: lock.ErrNotHeld, New: suiteContender(nil),
+			Path: dir, Says: "lock: acquire", Busy: lock.ErrBusy, NotHeld: lock.ErrNotHeld, Withdrawn: lock.ErrWithdrawn, New: suiteContender(nil),
 			Layouts:  []func(*session.Client, string) queuetest.Contender{suiteContender(&lock.Options{Layout: lock.Kazoo})},
 			Prefixes: []string{"_c_x-lock-", "x__lock__"},
 			Strangers: []string{
@@ -58,7 +62,7 @@ func TestQueue(t *testing.T) {
 			},
 		},
 		"mutex with a waiting room": {
-			Path: dir, Says: "lock: acquire", Busy: lock.ErrBusy, NotHeld: lock.ErrNotHeld, New: suiteContender(&lock.Options{MaxQueue: 1}),
+			Path: dir, Says: "lock: acquire", Busy: lock.ErrBusy, NotHeld: lock.ErrNotHeld, Withdrawn: lock.ErrWithdrawn, New: suiteContender(&lock.Options{MaxQueue: 1}),
 			Layouts:  []func(*session.Client, string) queuetest.Contender{suiteContender(&lock.Options{Layout: lock.Kazoo, MaxQueue: 1})},
 			Prefixes: []string{"_c_x-lock-", "x__lock__"},
 			Except: map[string]string{
@@ -67,7 +71,7 @@ func TestQueue(t *testing.T) {
 			},
 		},
 		"semaphore": {
-			Path: dir, Says: "lock: acquire", Busy: lock.ErrBusy, NotHeld: lock.ErrNotHeld, New: suitePermits(2, 3, nil),
+			Path: dir, Says: "lock: acquire", Busy: lock.ErrBusy, NotHeld: lock.ErrNotHeld, Withdrawn: lock.ErrWithdrawn, New: suitePermits(2, 3, nil),
 			Prefixes: []string{"_c_x-1-permit-"},
 			Strangers: []string{
 				"config", "permit", "1-permit-", "x", "_c_", "0000000000", "-0000000001", "_c_1-lock-0000000000",
@@ -81,7 +85,7 @@ func TestQueue(t *testing.T) {
 			},
 		},
 		"Curator semaphore": {
-			Path: dir, Folder: dir + "/leases", Says: "lock: acquire", Busy: lock.ErrBusy, NotHeld: lock.ErrNotHeld,
+			Path: dir, Folder: dir + "/leases", Says: "lock: acquire", Busy: lock.ErrBusy, NotHeld: lock.ErrNotHeld, Withdrawn: lock.ErrWithdrawn,
 			New: suitePermits(1, 1, &lock.Options{CuratorV2: true}),
 			Except: map[string]string{
 				"FolderOfKazooIsNoContainer":                            layout,

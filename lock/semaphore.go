@@ -127,28 +127,49 @@ func (s *Semaphore) checkCall(ctx context.Context, n int) error {
 
 // takeRank queues up once; after a failure it leaves nothing behind.
 func (s *Semaphore) takeRank(ctx context.Context, sess *session.Session, n int, try bool, waiting *observing.Wait) (*Permits, error) {
-	c, err := contender.Enter(ctx, sess, contender.Spec{
-		Dir: s.path, Name: func() string { return lockformat.PermitName(n) }, Markers: []string{lockformat.Permit},
-		Data: s.opts.Data, ACL: s.opts.ACL, Rule: contender.Weighted(s.permits, lockformat.PermitsOf),
-		ReadDir: true, Room: s.room,
-	})
+	c, err := contender.Enter(ctx, sess, s.queue(n))
 	if err != nil {
 		return nil, err
 	}
 	c.Observe(waiting)
-	if total, ok := c.DirData(); !ok || string(total) != strconv.Itoa(s.permits) {
-		err = s.agreeOnPermits(ctx, sess)
-	}
+	err = s.checkEntered(ctx, c)
 	if err == nil {
 		err = awaitOrTry(ctx, c, try)
 	}
-	var hold *session.Hold
+	var p *Permits
 	if err == nil {
-		hold, err = c.Hold(ctx)
+		p, err = s.holdPermits(ctx, c, n)
 	}
 	if err != nil {
 		c.LeaveBehind()
 		return nil, goneError(err)
+	}
+	return p, nil
+}
+
+// queue describes the queue of contenders for n permits.
+func (s *Semaphore) queue(n int) contender.Spec {
+	return contender.Spec{
+		Dir: s.path, Name: func() string { return lockformat.PermitName(n) }, Markers: []string{lockformat.Permit},
+		Data: s.opts.Data, ACL: s.opts.ACL, Rule: contender.Weighted(s.permits, lockformat.PermitsOf),
+		ReadDir: true, Room: s.room,
+	}
+}
+
+// checkEntered makes sure that all contenders of the queue that c has entered have the
+// same number of permits.
+func (s *Semaphore) checkEntered(ctx context.Context, c *contender.Contender) error {
+	if total, ok := c.DirData(); ok && string(total) == strconv.Itoa(s.permits) {
+		return nil
+	}
+	return goneError(s.agreeOnPermits(ctx, c.Session()))
+}
+
+// holdPermits holds the n permits that c was granted.
+func (s *Semaphore) holdPermits(ctx context.Context, c *contender.Contender, n int) (*Permits, error) {
+	hold, err := c.Hold(ctx)
+	if err != nil {
+		return nil, err
 	}
 	return newPermits(s.path, n, []held{{hold, c.Node().Stat.Czxid}}), nil
 }

@@ -41,8 +41,11 @@ type prize struct {
 func (s *stress) takePrize(ctx context.Context, i int, r *rand.Rand) (prize, error) {
 	if s.semas == nil {
 		take := s.mutexes[i].Lock
-		if r.IntN(8) == 0 {
+		switch r.IntN(8) {
+		case 0:
 			take = s.mutexes[i].TryLock
+		case 1:
+			take = s.awaitPlace(i, r)
 		}
 		h, err := take(ctx)
 		if err != nil {

@@ -15,7 +15,7 @@ func TestMisuseOfNilAndZeroValuesIsReported(t *testing.T) {
 		Invalid: lock.ErrInvalidArgument,
 		Zero: map[string]any{
 			"Group": new(lock.Group), "Held": new(lock.Held), "HeldGroup": new(lock.HeldGroup), "Mutex": new(lock.Mutex),
-			"Permits": new(lock.Permits), "Semaphore": new(lock.Semaphore),
+			"PermitPlace": new(lock.PermitPlace), "Permits": new(lock.Permits), "Place": new(lock.Place), "Semaphore": new(lock.Semaphore),
 		},
 		NoClient: map[string]any{
 			"New": lock.New(nil, "/l", nil), "NewSemaphore": lock.NewSemaphore(nil, "/s", 1, nil), "PermitsAt": permitsAt,

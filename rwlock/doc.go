@@ -11,6 +11,9 @@
 //	defer held.Unlock(context.WithoutCancel(ctx))
 //	err = work(held.Context(), held.Token())
 //
+// [RWMutex.Enqueue] and [RWMutex.REnqueue] take a place in the queue at once, and
+// [Place.Await] waits later.
+//
 // Contenders queue with ephemeral sequential znodes, in the order in which the
 // servers received them. A writer waits for the contenders before it, and watches the
 // last two of them; a reader waits for the last writer before it. Readers that come and go therefore wake no reader,
@@ -77,9 +80,9 @@
 //
 // # Failures
 //
-// Errors wrap ErrBusy, ErrNotHeld, ErrUpgrade, ErrNested, ErrInvalidArgument, the
-// context's error and cause, or an error of package session (ErrNoAuth,
-// ErrSequenceExhausted, ErrUnknownOutcome of a downgrade,
+// Errors wrap ErrBusy, ErrNotHeld, ErrWithdrawn, ErrUpgrade, ErrNested,
+// ErrInvalidArgument, the context's error and cause, or an error of package
+// session (ErrNoAuth, ErrSequenceExhausted, ErrUnknownOutcome of a downgrade,
 // ErrNoChildrenForEphemerals when the path's parent is ephemeral, ...).
 //
 // # Compatibility

@@ -14,6 +14,8 @@ var (
 	ErrBusy = errors.New("the lock is held, or another contender waits for it")
 	// ErrNotHeld: the hold to release or downgrade was released or downgraded before.
 	ErrNotHeld = errors.New("not held: it was released or downgraded before")
+	// ErrWithdrawn: the place in the queue was withdrawn.
+	ErrWithdrawn = errors.New("the place in the queue was withdrawn")
 	// ErrUpgrade: a reader asks for the lock for writing, and would wait for
 	// itself. No request was sent.
 	ErrUpgrade = errors.New("a read lock cannot be upgraded: its holder would wait for itself; release it and lock again")

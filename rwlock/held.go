@@ -165,14 +165,29 @@ func (h *Held) giveBack() (znodes []string, err error) {
 	}
 	h.given = true
 	lost := h.hold.Err()
-	znodes = []string{h.hold.Path()}
 	if h.unsure {
 		// The deletion of the writer's znode may be our own work.
-		lost, znodes = h.Session().Err(), append(znodes, h.heir)
+		lost = h.Session().Err()
 	}
+	znodes = h.znodesLocked()
 	h.hold.End(session.ErrReleased)
 	h.cancel(session.ErrReleased)
 	return znodes, lost
+}
+
+// znodesLocked are the znodes that may stand for the hold.
+func (h *Held) znodesLocked() []string {
+	if h.unsure {
+		return []string{h.hold.Path(), h.heir}
+	}
+	return []string{h.hold.Path()}
+}
+
+// znodes are the znodes that may stand for the hold.
+func (h *Held) znodes() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.znodesLocked()
 }
 
 // isHeld reports whether a znode of the hold is, or may be, in the queue.

@@ -21,7 +21,7 @@ func queueTarget(contender func(m *rwlock.RWMutex) queuetest.Contender) queuetes
 		}
 	}
 	return queuetest.Target{
-		Path: dir, Says: "rwlock: lock", Busy: rwlock.ErrBusy, NotHeld: rwlock.ErrNotHeld, New: of(nil),
+		Path: dir, Says: "rwlock: lock", Busy: rwlock.ErrBusy, NotHeld: rwlock.ErrNotHeld, Withdrawn: rwlock.ErrWithdrawn, New: of(nil),
 		Layouts:  []func(*session.Client, string) queuetest.Contender{of(&rwlock.Options{Layout: rwlock.Kazoo})},
 		Prefixes: []string{"_c_x-__WRIT__", "_c_x-__READ__", "x__lock__", "x__rlock__"},
 		Strangers: []string{
@@ -50,12 +50,12 @@ func downgrading(lock take) queuetest.Acquire {
 // TestQueue runs the scenarios that all queue recipes share.
 func TestQueue(t *testing.T) {
 	writer := queueTarget(func(m *rwlock.RWMutex) queuetest.Contender {
-		return queuetest.Contender{Acquire: queuetest.Acquiring(m.Lock), Try: queuetest.Acquiring(m.TryLock), Do: queuetest.Doing(m.Do)}
+		return queuetest.Contender{Acquire: queuetest.Acquiring(m.Lock), Try: queuetest.Acquiring(m.TryLock), Do: queuetest.Doing(m.Do), Enqueue: queuetest.Enqueuing(m.Enqueue)}
 	})
 	reader := queueTarget(func(m *rwlock.RWMutex) queuetest.Contender {
 		return queuetest.Contender{
 			Acquire: queuetest.Acquiring(m.RLock), Rival: queuetest.Acquiring(m.Lock),
-			Try: queuetest.Acquiring(m.TryRLock), Do: queuetest.Doing(m.RDo),
+			Try: queuetest.Acquiring(m.TryRLock), Do: queuetest.Doing(m.RDo), Enqueue: queuetest.Enqueuing(m.REnqueue),
 		}
 	})
 	reader.Shares = true

@@ -171,14 +171,11 @@ func (m *RWMutex) contendOnce(ctx context.Context, s *session.Session, k kind, t
 			return nil, err
 		}
 	}
-	name, err := m.opts.Layout.newName(k)
+	queue, err := m.queue(k)
 	if err != nil {
 		return nil, err
 	}
-	c, err := contender.Enter(ctx, s, contender.Spec{
-		Dir: m.path, Name: name, Markers: lockformat.RWMarkers(), Data: m.opts.Data, ACL: m.opts.ACL, Rule: k.rule(),
-		Lasting: m.opts.Layout == Kazoo,
-	})
+	c, err := contender.Enter(ctx, s, queue)
 	if err != nil {
 		return nil, err
 	}
@@ -188,12 +185,30 @@ func (m *RWMutex) contendOnce(ctx context.Context, s *session.Session, k kind, t
 	} else {
 		err = c.Await(ctx)
 	}
-	var hold *session.Hold
+	var h *Held
 	if err == nil {
-		hold, err = c.Hold(ctx)
+		h, err = m.holdLock(ctx, c, k)
 	}
 	if err != nil {
 		c.LeaveBehind()
+		return nil, err
+	}
+	return h, nil
+}
+
+// queue describes the queue to a contender of kind k.
+func (m *RWMutex) queue(k kind) (contender.Spec, error) {
+	name, err := m.opts.Layout.newName(k)
+	return contender.Spec{
+		Dir: m.path, Name: name, Markers: lockformat.RWMarkers(), Data: m.opts.Data, ACL: m.opts.ACL, Rule: k.rule(),
+		Lasting: m.opts.Layout == Kazoo,
+	}, err
+}
+
+// holdLock holds the lock that c was granted.
+func (m *RWMutex) holdLock(ctx context.Context, c *contender.Contender, k kind) (*Held, error) {
+	hold, err := c.Hold(ctx)
+	if err != nil {
 		return nil, err
 	}
 	h := newHeld(m, k, hold, c.Node().Stat.Czxid, &heldPlace{})

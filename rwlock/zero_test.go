@@ -10,7 +10,7 @@ import (
 func TestMisuseOfNilAndZeroValuesIsReported(t *testing.T) {
 	world.Misuse{
 		Invalid:  rwlock.ErrInvalidArgument,
-		Zero:     map[string]any{"Held": new(rwlock.Held), "RWMutex": new(rwlock.RWMutex)},
+		Zero:     map[string]any{"Held": new(rwlock.Held), "Place": new(rwlock.Place), "RWMutex": new(rwlock.RWMutex)},
 		NoClient: map[string]any{"New": rwlock.New(nil, "/l", nil)},
 	}.Check(t)
 }
