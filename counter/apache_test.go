@@ -245,3 +245,38 @@ func TestContendedAddsOnApache(t *testing.T) {
 	require.Len(t, seen, clients*each)
 	require.True(t, seen[clients*each])
 }
+
+// Several clients count a latch down on a real server, and waiters in other sessions pass when
+// the count is 0, round after round.
+func TestLatchOnApache(t *testing.T) {
+	t.Parallel()
+	cluster := apache.Require(t, &apache.Options{Heap: 96})
+	ctx, cancel := context.WithTimeout(t.Context(), 2*world.Patience)
+	defer cancel()
+	const n = 3
+	setter := counter.NewLatch(connectApache(t, cluster, steady), "/latch", nil)
+	var parties []*counter.Latch
+	for range n {
+		parties = append(parties, counter.NewLatch(connectApache(t, cluster, steady), "/latch", nil))
+	}
+	for range 5 {
+		ok, err := setter.TrySetCount(ctx, n)
+		require.NoError(t, err)
+		require.True(t, ok)
+		var all sync.WaitGroup
+		errs := make([]error, n)
+		for i, l := range parties {
+			// Waited for below; ends when all have counted down.
+			all.Go(func() {
+				if _, errs[i] = l.CountDown(ctx); errs[i] == nil {
+					errs[i] = l.Await(ctx)
+				}
+			})
+		}
+		all.Wait()
+		require.NoError(t, errors.Join(errs...))
+		left, err := setter.CountDown(ctx)
+		require.NoError(t, err)
+		require.Zero(t, left)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/zkrecipes/zkrecipes/internal/fifo"
+	"github.com/zkrecipes/zkrecipes/internal/format/counterformat"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -21,6 +22,8 @@ type batcher struct {
 	// value.
 	initial []byte
 	acl     []session.ACL
+	// base is in the names of markers.
+	base string
 	// block is how many numbers a Sequence reserves at least; 0 for the others.
 	block int64
 	err   error // an invalid argument
@@ -50,7 +53,7 @@ func newBatcher(client *session.Client, path string, o *Options, initial []byte)
 		// No data means 0 to every library but Curator's SharedCount, which throws.
 		initial = CuratorInt.encode(0)
 	}
-	r := &batcher{client: client, path: path, format: opts.Format, initial: initial, acl: opts.ACL, err: err}
+	r := &batcher{client: client, path: path, format: opts.Format, initial: initial, acl: opts.ACL, base: counterformat.WriterBase, err: err}
 	r.w.r = r
 	r.observer = client.Observer()
 	return r, opts

@@ -1,5 +1,6 @@
 // Package counter has numbers shared by processes on different machines: a
-// counter, Curator's shared count, and a sequence of unique numbers.
+// counter, Curator's shared count, a sequence of unique numbers, and a count-down
+// latch.
 //
 // # What it is
 //
@@ -8,7 +9,8 @@
 //
 // The number is the data of a single znode. A [Counter] adds, sets, and
 // compares and swaps. A [Shared] is a 32-bit number whose states can be told
-// apart. A [Sequence] hands out unique numbers. Goroutines with a shared value
+// apart. A [Sequence] hands out unique numbers. A [Latch] counts down to 0, and lets
+// those that wait pass then. Goroutines with a shared value
 // share its writes: changes made during a write are carried out together by the
 // next write.
 //
@@ -43,16 +45,16 @@
 //
 // The path and its parents are persistent. Each [Counter], [Shared] or
 // [Sequence] that has changed the number in the present session has an
-// ephemeral child, "_c_<uuid>-writer", whose stat tells which of its
+// ephemeral child, "_c_<uuid>-writer" ("-countdown" for a [Latch]), whose stat tells which of its
 // transactions was carried out last. The child stays as long as the session:
 // make one value per path and keep it, not one per change. A plain delete of a
 // counter in use fails; deleteall works, and every writer notices.
 //
 // # Failures
 //
-// Errors wrap ErrInvalidArgument, ErrCorrupt, ErrOverflow, ErrVersion, ErrReused, the
-// context's error and cause, or an error of package session (ErrUnknownOutcome,
-// ErrNoAuth, ErrNoChildrenForEphemerals when the counter's znode is ephemeral,
+// Errors wrap ErrInvalidArgument, ErrCorrupt, ErrOverflow, ErrVersion, ErrReused,
+// ErrDeleted, the context's error and cause, or an error of package session
+// (ErrUnknownOutcome, ErrNoAuth, ErrNoChildrenForEphemerals when the counter's znode is ephemeral,
 // ...).
 //
 // # Compatibility
@@ -60,7 +62,7 @@
 // The data is that of Curator's DistributedAtomicLong by default; with
 // [CuratorInt] and [KazooText] the data of Curator's DistributedAtomicInteger
 // and Kazoo's Counter. [Shared] is Curator's SharedCount. All libraries can use
-// the same path at the same time. Their own retries after lost replies may make
+// the same path at the same time. A [Latch] has a format of its own. Their own retries after lost replies may make
 // a change twice, or report it as not made; this package cannot prevent that.
 //
 // # Concurrency

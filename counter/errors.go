@@ -14,6 +14,9 @@ var (
 	// ErrCorrupt: the znode's data is not a number of the format; the data was not
 	// changed. Only Set replaces it.
 	ErrCorrupt = errors.New("no number of this format")
+	// ErrDeleted: the znode of a [Latch] was deleted while a caller waited for its count to
+	// be 0.
+	ErrDeleted = errors.New("deleted while its count was awaited; it may have been 0 before")
 	// ErrOverflow: the result does not fit the format; nothing was changed.
 	ErrOverflow = errors.New("overflow")
 	// ErrVersion: the znode's version is -1, which means "any" to ZooKeeper, so

@@ -130,6 +130,28 @@ func ExampleSequence() {
 	// 3 <nil>
 }
 
+// Wait until three pieces of work are done, by whatever processes.
+func ExampleLatch() {
+	ctx := context.Background()
+	client, done := connect(ctx)
+	defer done()
+
+	shards := counter.NewLatch(client, "/latches/shards", nil)
+	begun, err := shards.TrySetCount(ctx, 3)
+	fmt.Println(begun, err)
+	for range 3 {
+		left, err := shards.CountDown(ctx)
+		fmt.Println(left, err)
+	}
+	fmt.Println(shards.Await(ctx))
+	// Output:
+	// true <nil>
+	// 2 <nil>
+	// 1 <nil>
+	// 0 <nil>
+	// <nil>
+}
+
 // Users can test their handling of an unknown outcome in virtual time, with a
 // lost reply and a lost session.
 func TestUsersCanMakeAnOutcomeUnknown(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/zkrecipes/zkrecipes/internal/fifo"
+	"github.com/zkrecipes/zkrecipes/internal/format/counterformat"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -30,10 +31,12 @@ func stateOf(data []byte, stat session.Stat) state {
 type kind int
 
 const (
-	add      kind = iota // by
-	set                  // to
-	swap                 // from one value to another
-	swapSeen             // from the state with one mzxid, of one node, to a value
+	add       kind = iota // by
+	set                   // to
+	swap                  // from one value to another
+	swapSeen              // from the state with one mzxid, of one node, to a value
+	countDown             // a latch, unless its count is 0
+	setCount              // of a latch whose count is 0, to
 )
 
 // op is a change awaited by a caller.
@@ -131,6 +134,8 @@ func (o *op) effect(f Format, now state, value int64, broken error) (int64, outc
 		return o.to, outcome{value: o.to, ok: true}
 	case broken != nil:
 		return 0, outcome{err: broken}
+	case o.kind == countDown, o.kind == setCount:
+		return o.latchEffect(value)
 	case o.kind == swap && o.from != value:
 		return 0, outcome{value: value}
 	case o.kind == swap:
@@ -141,6 +146,23 @@ func (o *op) effect(f Format, now state, value int64, broken error) (int64, outc
 		return 0, outcome{err: err}
 	}
 	return sum, outcome{value: sum, ok: true}
+}
+
+// latchEffect is effect for the number of a latch.
+func (o *op) latchEffect(value int64) (int64, outcome) {
+	round, count, err := splitLatch(value)
+	switch {
+	case err != nil:
+		return 0, outcome{err: err}
+	case o.kind == countDown && count == 0, o.kind == setCount && count > 0:
+		return 0, outcome{value: value}
+	case o.kind == countDown:
+		count--
+	default:
+		round, count = counterformat.NextRound(round), int32(o.to)
+	}
+	value = counterformat.JoinLatch(round, count)
+	return value, outcome{value: value, ok: true}
 }
 
 // txn returns the plan's write: of the counter, and of the marker, which tells

@@ -106,7 +106,7 @@ func (w *writer) enterSession(ctx context.Context) error {
 	o := &session.CreateOptions{ACL: w.r.acl}
 	for {
 		at := w.r.lastArrival()
-		creation := w.s.StartProtected(newMarker(w.r.path), nil, session.Ephemeral, o)
+		creation := w.s.StartProtected(newMarker(w.r.path, w.r.base), nil, session.Ephemeral, o)
 		behind := w.s.StartGet(w.r.path, false)
 		node, err := creation.Wait(ctx)
 		if errors.Is(err, session.ErrNoNode) {

@@ -11,10 +11,10 @@ func TestMisuseOfNilAndZeroValuesIsReported(t *testing.T) {
 	world.Misuse{
 		Invalid: counter.ErrInvalidArgument,
 		Zero: map[string]any{
-			"Counter": new(counter.Counter), "Sequence": new(counter.Sequence), "Shared": new(counter.Shared),
+			"Counter": new(counter.Counter), "Latch": new(counter.Latch), "Sequence": new(counter.Sequence), "Shared": new(counter.Shared),
 		},
 		NoClient: map[string]any{
-			"New": counter.New(nil, "/c", nil), "NewSequence": counter.NewSequence(nil, "/q", nil),
+			"New": counter.New(nil, "/c", nil), "NewLatch": counter.NewLatch(nil, "/l", nil), "NewSequence": counter.NewSequence(nil, "/q", nil),
 			"NewShared": counter.NewShared(nil, "/s", 0, nil),
 		},
 	}.Check(t)

@@ -46,9 +46,40 @@ func recognizeCounter(l *looker, s *spot) *Thing {
 	t.Number = &Number{
 		Value: &value, Format: format, Writers: len(writers), Version: s.Stat.Version, Modified: s.Modified(), Czxid: s.Stat.Czxid,
 	}
+	if isLatch(writers) {
+		return t.describeLatch(s, value, ok)
+	}
 	if t.State = strconv.FormatInt(value, 10); !ok {
 		t.State, t.Number.Value = "not readable", nil
 		t.addProblem(Bad, s.Path, "its %s are not a number in any format of a counter", formatCount(s.Size, "byte"))
+	}
+	return t
+}
+
+// isLatch reports whether one of the marks is that of a latch's writer.
+func isLatch(marks []*spot) bool {
+	return slices.ContainsFunc(marks, func(c *spot) bool { return counterformat.IsLatch(c.name) })
+}
+
+// describeLatch makes the counter t, whose number is value if ok, a count-down latch.
+func (t *Thing) describeLatch(s *spot, value int64, ok bool) *Thing {
+	t.How = "the mark of a latch's writer below it: ours"
+	t.Number.Format = "8 bytes, the round and the count of our count-down latch"
+	round, count, valid := counterformat.SplitLatch(value)
+	if !ok || !valid || s.Size > 0 && s.Size != counterformat.LongSize {
+		t.State, t.Number.Value = "not readable", nil
+		t.addProblem(Bad, s.Path, "its %s are not the round and the count of a latch", formatCount(s.Size, "byte"))
+		return t
+	}
+	left := int64(count)
+	t.Number.Value = &left
+	switch {
+	case round == 0:
+		t.State = "0: its count was never set"
+	case count == 0:
+		t.State = "0: round " + strconv.Itoa(int(round)) + " is over"
+	default:
+		t.State = strconv.FormatInt(left, 10) + " left in round " + strconv.Itoa(int(round))
 	}
 	return t
 }
@@ -57,7 +88,7 @@ func recognizeCounter(l *looker, s *spot) *Thing {
 // writers' sessions.
 func (s *spot) writerMarks() (out []*spot) {
 	for _, c := range s.children {
-		if counterformat.IsWriter(c.name) && c.Size == 0 && !c.persistent() {
+		if counterformat.IsMark(c.name) && c.Size == 0 && !c.persistent() {
 			out = append(out, c)
 		}
 	}
@@ -99,7 +130,7 @@ func (l *looker) countedFormats(s *spot) []string {
 
 // counterFormat is the format of a node known to be a counter; "" for other nodes.
 func (s *spot) counterFormat() string {
-	if s == nil || len(s.writerMarks()) == 0 {
+	if s == nil || len(s.writerMarks()) == 0 || isLatch(s.writerMarks()) {
 		return ""
 	}
 	_, format, ok := parseNumber(s.Node, true)

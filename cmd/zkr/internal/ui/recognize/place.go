@@ -74,7 +74,7 @@ func (u *revision) touchParent(s *spot, at, child, path string) {
 		u.probes[at] = true
 	}
 	// Numbers beside counters are counters.
-	if s.formats != nil && (path == child || counterformat.IsWriter(znode.Base(path))) && old.counterFormat() != fresh.counterFormat() {
+	if s.formats != nil && (path == child || counterformat.IsMark(znode.Base(path))) && old.counterFormat() != fresh.counterFormat() {
 		u.markFamily(at)
 	}
 }
@@ -83,7 +83,7 @@ func (u *revision) touchParent(s *spot, at, child, path string) {
 // its parent: a change of existence, name or owner, or of data by which parents
 // of persistent nodes are recognized.
 func concernsParent(old, fresh *spot) bool {
-	if old == nil || fresh == nil || !isSuccessor(old.Node, fresh.Node) || !fresh.persistent() || counterformat.IsWriter(fresh.name) {
+	if old == nil || fresh == nil || !isSuccessor(old.Node, fresh.Node) || !fresh.persistent() || counterformat.IsMark(fresh.name) {
 		return true
 	}
 	return slices.ContainsFunc([]*spot{old, fresh}, func(s *spot) bool {

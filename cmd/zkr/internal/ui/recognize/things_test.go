@@ -165,6 +165,7 @@ func TestBarriers(t *testing.T) {
 
 func TestCounters(t *testing.T) {
 	mark := func(n int) string { return "/c/_c_" + uuid(n) + "-writer e1" }
+	latch := "/c/_c_" + uuid(9) + "-countdown e1"
 	check(t, []recognized{
 		{"long", []string{"/counters/c =hex:fffffffffffffd1b", "/c =hex:fffffffffffffd1b"}, "counter? /counters/c: -741\n"},
 		{"int", []string{"/order-counter =hex:00000007", "/port =hex:00000050"}, "counter? /order-counter: 7\n"},
@@ -183,6 +184,12 @@ func TestCounters(t *testing.T) {
 		{"set often", []string{"/a v99 =8080", "/b v100 =8080", "/c v100 =words"}, "counter? /b: 8080\n"},
 		{"a folder", []string{"/counter =5", "/counter/x =y"}, ""},
 		{"a persistent mark does not count", []string{"/x =5", "/x/_c_" + uuid(1) + "-writer"}, ""},
+		{"a latch", []string{"/c =hex:0000000200000003", latch, "/d =hex:0000000100000000", "/d" + latch[2:], "/e", "/e" + latch[2:], "/counters/c =hex:0000000200000003"},
+			"counter /c: 3 left in round 2\ncounter? /counters/c: 8589934595\ncounter /d: 0: round 1 is over\ncounter /e: 0: its count was never set\n"},
+		{"a broken latch", []string{"/c =hex:0000000280000003", latch, "/d =hex:0000000000000005", "/d" + latch[2:]},
+			"counter /c: not readable\n  bad: its 8 bytes are not the round and the count of a latch\n" +
+				"counter /d: not readable\n  bad: its 8 bytes are not the round and the count of a latch\n"},
+		{"beside a latch", []string{"/a/c =hex:0000000200000003", "/a/" + latch[1:], "/a/d =hex:0000000000000011"}, "counter /a/c: 3 left in round 2\n"},
 		{"an ephemeral number does not count", []string{"/x/c e1 =5"}, "group? /x: 1 member\n"},
 	})
 }
