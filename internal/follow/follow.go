@@ -20,21 +20,36 @@ const hiddenPause = 5 * time.Second
 // five seconds.
 type Read[T any] func(ctx context.Context, s *session.Session) (T, *session.Watch, error)
 
+// ReadSeveral is Read of a state in several znodes, each with a watch. Without watches, the
+// client may not read the state.
+type ReadSeveral[T any] func(ctx context.Context, s *session.Session) (T, []*session.Watch, error)
+
 // States iterates over the states that read finds, in whatever session client
 // has: first the present one, then each newer one that is not the same. States
 // that pass while the loop's body runs are skipped, and it never goes back: the
 // first read of each session is sent behind a sync of path, so that it is not older
 // than the reads of the session before. It runs in the caller's goroutine, and holds
-// nothing but one watch.
+// nothing but the watches of one read.
 //
 // It ends with ctx, with the client, or with an error that a later try would
 // not mend; that is the last element.
 //
 // A session with a server without a quorum does not show the past either, and refuses a sync.
 func States[T any](ctx context.Context, sessions Sessions, path string, read Read[T], same func(a, b T) bool) iter.Seq2[T, error] {
+	return StatesOfSeveral(ctx, sessions, path, func(ctx context.Context, s *session.Session) (T, []*session.Watch, error) {
+		now, watch, err := read(ctx, s)
+		if watch == nil {
+			return now, nil, err
+		}
+		return now, []*session.Watch{watch}, err
+	}, same)
+}
+
+// StatesOfSeveral is States of a state in several znodes.
+func StatesOfSeveral[T any](ctx context.Context, sessions Sessions, path string, read ReadSeveral[T], same func(a, b T) bool) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		f := follower[T]{sessions: sessions, path: path, read: read}
-		defer f.stopWatch() // however the loop's body is left: it may panic
+		defer func() { stopAll(f.watches) }() // however the loop's body is left: it may panic
 		var last T
 		for first := true; ; {
 			now, err := f.nextState(ctx)
@@ -82,27 +97,50 @@ func (s Sessions) next(ctx context.Context) (*session.Session, context.Context, 
 type follower[T any] struct {
 	sessions Sessions
 	path     string
-	read     Read[T]
+	read     ReadSeveral[T]
 	synced   *session.Session
-	watch    *session.Watch // of the latest state; nil before the first
+	watches  []*session.Watch // of the latest state; nil before the first
 }
 
-func (f *follower[T]) stopWatch() {
-	if f.watch != nil {
-		f.watch.Stop()
+func stopAll(watches []*session.Watch) {
+	for _, w := range watches {
+		w.Stop()
 	}
 }
 
 // awaitChange waits until the state may have changed.
 func (f *follower[T]) awaitChange(ctx context.Context) error {
-	if f.watch != nil {
-		_, err := f.watch.Wait(ctx)
+	switch len(f.watches) {
+	case 0:
+	case 1:
+		_, err := f.watches[0].Wait(ctx)
 		return err
+	default:
+		return awaitAny(ctx, f.watches)
 	}
 	timer := time.NewTimer(hiddenPause)
 	defer timer.Stop()
 	select {
 	case <-timer.C: // in a session that is over, the next read asks for another one
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// awaitAny waits until one of the watches fires.
+func awaitAny(ctx context.Context, watches []*session.Watch) error {
+	fired := make(chan struct{}, 1)
+	for _, w := range watches {
+		w.OnFire(func(session.Event) {
+			select {
+			case fired <- struct{}{}:
+			default:
+			}
+		})
+	}
+	select {
+	case <-fired:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -116,7 +154,7 @@ func (f *follower[T]) nextState(ctx context.Context) (T, error) {
 			var none T
 			return none, err
 		}
-		now, watch, err := f.readIn(reading, s)
+		now, watches, err := f.readIn(reading, s)
 		if session.NotSent(err) || session.Unanswered(err) {
 			// The sync got no answer; the read waited for a connection.
 			if over := f.awaitConnected(reading, s); over != nil {
@@ -127,7 +165,11 @@ func (f *follower[T]) nextState(ctx context.Context) (T, error) {
 		stop()
 		switch {
 		case err == nil:
-			f.synced, f.watch = s, watch
+			// The former watches end behind the new ones, so that a watch of the same znode
+			// costs no request.
+			former := f.watches
+			f.synced, f.watches = s, watches
+			stopAll(former)
 			return now, nil
 		case ctx.Err() != nil:
 			return now, err
@@ -140,19 +182,18 @@ func (f *follower[T]) nextState(ctx context.Context) (T, error) {
 }
 
 // readIn reads in s; the first time behind a sync.
-func (f *follower[T]) readIn(ctx context.Context, s *session.Session) (T, *session.Watch, error) {
+func (f *follower[T]) readIn(ctx context.Context, s *session.Session) (T, []*session.Watch, error) {
 	var sync *session.Future[struct{}]
 	if s != f.synced && !s.ReadOnly() {
 		sync = s.StartSync(f.path)
 	}
-	now, watch, err := f.read(ctx, s)
+	now, watches, err := f.read(ctx, s)
 	if sync != nil && err == nil {
-		_, err = sync.Wait(ctx)
-		if err != nil && watch != nil {
-			watch.Stop()
+		if _, err = sync.Wait(ctx); err != nil {
+			stopAll(watches)
 		}
 	}
-	return now, watch, err
+	return now, watches, err
 }
 
 // awaitConnected waits until s has a connection, so that a failing sync is not
