@@ -56,7 +56,7 @@ func TestElectionOnApache_R13_D4(t *testing.T) {
 			case state.Leader == nil:
 				seen <- "-"
 			default:
-				seen <- state.Leader.ID
+				seen <- valueOf(state.Leader)
 			}
 		}
 	}()
@@ -98,7 +98,14 @@ func TestElectionOnApache_R13_D4(t *testing.T) {
 
 	require.NoError(t, clients[2].Close(ctx)) // one in the middle dies
 	require.Equal(t, []string{"0", "1", "3", "4"}, ids())
+	require.NoError(t, first.Proclaim(ctx, []byte("one")))
+	require.NoError(t, first.Proclaim(ctx, []byte("two")))
+	for last := ""; last != "0=two"; {
+		last = <-seen
+		require.Contains(t, []string{"0=one", "0=two"}, last)
+	}
 	require.NoError(t, first.Resign(ctx))
+	require.ErrorIs(t, first.Proclaim(ctx, nil), election.ErrNotLeader)
 	second := <-leads[1]
 	require.Greater(t, second.Token(), first.Token())
 	require.Greater(t, second.Term(), first.Term())
@@ -130,7 +137,7 @@ func TestStressOnApache(t *testing.T) {
 		blows = 1
 	}
 	cluster := apache.Require(t, &apache.Options{Own: true, TickTime: 250 * time.Millisecond, Heap: 96})
-	s := &stress{saw: map[int][]int64{}, maxReign: 300 * time.Millisecond, real: true}
+	s := &stress{saw: map[int][]int64{}, said: map[int][]proclaimedValue{}, maxReign: 300 * time.Millisecond, real: true}
 	for i := range 4 {
 		s.clients = append(s.clients, connectApache(t, cluster.Connect(), session.Options{Timeout: 2 * time.Second}))
 		s.electors = append(s.electors, election.New(s.clients[i], dir, &election.Options{Layout: election.Layout(i % 3)}))
@@ -173,7 +180,8 @@ func TestStressOnApache(t *testing.T) {
 	}
 	require.Eventually(t, func() bool {
 		list, err := election.New(calm, dir, nil).Candidates(t.Context())
-		return err == nil && len(list) == 0
+		values, _, valuesErr := admin.Children(t.Context(), proclaimed)
+		return err == nil && len(list) == 0 && (valuesErr == nil && len(values) == 0 || errors.Is(valuesErr, session.ErrNoNode))
 	}, world.Patience, 20*time.Millisecond, "orphans")
 	require.Eventually(t, func() bool {
 		s.mu.Lock()
@@ -188,6 +196,9 @@ func TestStressOnApache(t *testing.T) {
 	stop()
 	observers.Wait()
 	require.NoError(t, s.check())
+	for i, said := range s.said {
+		require.NoError(t, checkValues(said), "observer %d", i)
+	}
 	for i, saw := range s.saw {
 		led := slices.DeleteFunc(slices.Clone(saw), func(token int64) bool { return token == 0 })
 		require.True(t, slices.IsSorted(led), "observer %d goes back: %d", i, saw)

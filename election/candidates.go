@@ -29,12 +29,10 @@ func (e *Elector) Leader(ctx context.Context) (Candidate, error) {
 				return ErrNoLeader
 			}
 			leader = queue[0]
-			path := znode.Join(e.path, leader.Name)
-			data, stat, err := s.Get(ctx, path)
+			err = e.readLeader(ctx, s, &leader)
 			if errors.Is(err, session.ErrNoNode) {
 				continue // the leader has left meanwhile: list again
 			}
-			leader.setRecord(path, data, stat)
 			return err
 		}
 	})
@@ -42,6 +40,22 @@ func (e *Elector) Leader(ctx context.Context) (Candidate, error) {
 		return Candidate{}, failure(ctx, op, e.path, err)
 	}
 	return leader, nil
+}
+
+// readLeader reads the leader's znode and, in the same round trip, the proclaimed value.
+func (e *Elector) readLeader(ctx context.Context, s *session.Session, leader *Candidate) error {
+	value := s.StartGet(e.valuePath(leader.Name), false)
+	path := znode.Join(e.path, leader.Name)
+	data, stat, err := s.Get(ctx, path)
+	if err != nil {
+		return err
+	}
+	leader.setRecord(path, data, stat)
+	seen, err := value.Wait(ctx)
+	if session.NotSent(err) || session.Unanswered(err) {
+		return leader.readValue(ctx, s, e)
+	}
+	return leader.setValue(seen.Data, err)
 }
 
 // Candidates lists the candidates in their order, the leader first, as of one
@@ -62,6 +76,9 @@ func (e *Elector) Candidates(ctx context.Context) ([]Candidate, error) {
 			all[i].setRecord(l.Node.Path, l.Node.Data, l.Node.Stat)
 		}
 		linkPredecessors(all)
+		if err == nil && len(all) > 0 && all[0].Leads {
+			err = all[0].readValue(ctx, s, e)
+		}
 		return err
 	})
 	if err != nil {

@@ -63,29 +63,29 @@ func TestReadsAreCountedAndBehindASync(t *testing.T) {
 		require.Equal(w, 2, trips)
 		w.line(5)
 		counts, trips = w.cost(c, func() { require.Equal(w, "c1", w.leaderID(e)) })
-		require.Equal(w, map[string]int{"sync": 1, "getChildren2": 1, "getData": 1}, counts)
+		require.Equal(w, map[string]int{"sync": 1, "getChildren2": 1, "getData": 2}, counts, "the leader, and what it has proclaimed")
 		require.Equal(w, 2, trips)
 		counts, trips = w.cost(c, func() {
 			list, err := e.Candidates(w.Ctx)
 			require.NoError(w, err)
 			require.Len(w, list, 5)
 		})
-		require.Equal(w, map[string]int{"sync": 1, "getChildren2": 2, "getData": 5}, counts, "also those outside")
-		require.Equal(w, 2, trips)
+		require.Equal(w, map[string]int{"sync": 1, "getChildren2": 2, "getData": 6}, counts, "also those outside, and the proclaimed value")
+		require.Equal(w, 3, trips)
 	})
 }
 
-func TestObserverReadsTwiceAtFirstAndAfterEachChange(t *testing.T) {
+func TestObserverReadsThriceAtFirstAndAfterEachChange(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		q := w.line(3)
 		c := w.Client()
 		w.Server.ResetStats()
 		v := w.observe(w.Ctx, elector(c, ""))
-		require.Equal(w, map[string]int{"sync": 1, "getChildren2": 1, "getData": 1}, w.Server.Stats().BySession[w.ID(c)])
+		require.Equal(w, map[string]int{"sync": 1, "getChildren2": 1, "getData": 1, "exists": 1}, w.Server.Stats().BySession[w.ID(c)])
 		w.Server.ResetStats()
 		w.resign(w.leads(q.outs[0]))
 		w.Settle()
-		require.Equal(w, map[string]int{"getChildren2": 1, "getData": 1}, w.Server.Stats().BySession[w.ID(c)])
+		require.Equal(w, map[string]int{"getChildren2": 1, "getData": 1, "exists": 1, "removeWatches": 1}, w.Server.Stats().BySession[w.ID(c)])
 		require.Equal(w, []string{"c1", "c2"}, v.ids())
 		w.Server.ResetStats()
 		w.Pass(time.Hour)

@@ -39,12 +39,16 @@
 //   - No dead candidate blocks the queue. If the reply to a create is lost,
 //     the library finds out the outcome; a deletion continues in the
 //     background until the znode or the session is gone.
+//   - A value that the leader publishes with [Leadership.Proclaim] is seen with the
+//     leader, and never with another one. Nothing is written once the leadership
+//     has ended.
 //   - Observers see leaders in the order in which they led. Observers may skip
 //     leaders, never go back, and are told when no candidate leads.
 //
 // A campaign takes two requests in one round trip if no other candidate exists,
 // otherwise three in two, and more if the path is missing. A resignation takes
-// one request, and the next candidate learns of it without a request. In a
+// one request, and the next candidate learns of it without a request. A proclaimed
+// value takes one request, and two more if the path has never had one. In a
 // session without recent requests, and on a new connection, one more request
 // proves that the session can be trusted.
 //
@@ -67,7 +71,9 @@
 //
 // The path is a container (with [Kazoo] a persistent znode), and its parents
 // are persistent. Its children are the candidates, "_c_<uuid>-latch-<number>"
-// by default, with the ID of [Options] as data. docs/layout.md has all forms.
+// by default, with the ID of [Options] as data. The value of [Leadership.Proclaim] is
+// an ephemeral znode in the container "<path>.proclaimed". docs/layout.md has all
+// forms.
 //
 // # Failures
 //

@@ -185,3 +185,40 @@ func TestExampleWorkStopsWhenTheLeadershipIsLost(t *testing.T) {
 		require.ErrorIs(t, context.Cause(l.Context()), session.ErrLost)
 	})
 }
+
+// A leader tells the others where it serves.
+func ExampleLeadership_Proclaim() {
+	server, err := zktest.Start(nil)
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	ctx := context.Background()
+	client, err := session.Connect(ctx, server.Addr(), nil)
+	if err != nil {
+		panic(err)
+	}
+	defer client.Close(ctx)
+
+	el := election.New(client, "/election/scheduler", &election.Options{ID: "host-1"})
+	l, err := el.Campaign(ctx)
+	if err != nil {
+		panic(err)
+	}
+	if err := l.Proclaim(ctx, []byte("http://host-1:8080")); err != nil {
+		panic(err)
+	}
+	leader, err := el.Leader(ctx)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%s leads, at %s\n", leader.ID, leader.Value)
+
+	if err := l.Resign(ctx); err != nil {
+		panic(err)
+	}
+	fmt.Println(l.Proclaim(ctx, []byte("late")))
+	// Output:
+	// host-1 leads, at http://host-1:8080
+	// election: proclaim /election/scheduler: not the leader: it has resigned before
+}

@@ -14,6 +14,7 @@ var (
 	errTerm     = errors.New("a term does not grow")
 	errUnreal   = errors.New("a leader is not first in the queue")
 	errObserver = errors.New("an observer saw what never was, or went back")
+	errValue    = errors.New("a value is another leader's, or older than the one before")
 	errFinal    = errors.New("an observer does not know the last state")
 )
 
@@ -65,6 +66,24 @@ func checkObserver(saw, truth []int64) error {
 	return nil
 }
 
+// checkValues requires that an observer saw each value with the leader that proclaimed it, and
+// the values of a leader in their order.
+func checkValues(said []proclaimedValue) error {
+	last := map[int64]int{}
+	for _, v := range said {
+		var token int64
+		var n int
+		if _, err := fmt.Sscanf(v.value, "%d %d", &token, &n); err != nil || token != v.token {
+			return fmt.Errorf("%w: %q with the leader %d", errValue, v.value, v.token)
+		}
+		if n < last[token] {
+			return fmt.Errorf("%w: %q after value %d", errValue, v.value, last[token])
+		}
+		last[token] = n
+	}
+	return nil
+}
+
 // Each checker must notice what it is for.
 
 func at(s float64) time.Time { return time.Unix(1000, 0).Add(time.Duration(s * float64(time.Second))) }
@@ -111,4 +130,13 @@ func TestCheckerNoticesBadObservers(t *testing.T) {
 	}
 	require.ErrorIs(t, checkObserver([]int64{0, 21}, goodTruth()), errFinal, "indefinitely")
 	require.ErrorIs(t, checkObserver(nil, goodTruth()), errFinal)
+}
+
+func TestCheckerNoticesBadValues(t *testing.T) {
+	require.NoError(t, checkValues([]proclaimedValue{{7, "7 0"}, {7, "7 2"}, {9, "9 1"}, {9, "9 1"}}))
+	for name, said := range map[string][]proclaimedValue{
+		"goes back": {{7, "7 1"}, {7, "7 0"}}, "of another leader": {{9, "7 1"}}, "garbage": {{9, "x"}},
+	} {
+		require.ErrorIs(t, checkValues(said), errValue, name)
+	}
 }

@@ -57,9 +57,11 @@ func TestLayoutIsThatOfTheGoldenFile(t *testing.T) {
 			e := election.New(w.Client(), dir, tc.o)
 			l := w.campaign(e)
 			k := w.stand(e)
+			w.proclaim(l, "ready")
 			got += fmt.Sprintf("# %s: the leader, and a waiting candidate\n%s", tc.name, tree(w.Server.Dump()))
 			require.NoError(w, k.Withdraw(w.Ctx))
 			w.resign(l)
+			w.Settle()
 			got += fmt.Sprintf("# %s: after both have left\n%s", tc.name, tree(w.Server.Dump()))
 		})
 	}

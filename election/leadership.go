@@ -17,6 +17,7 @@ type Leadership struct {
 	hold  *session.Hold
 	token int64
 
+	value    proclamation
 	end      holding.Release
 	observed *observing.Hold
 }
@@ -26,7 +27,7 @@ var _ session.Held = (*Leadership)(nil)
 // newLeadership makes the leadership that has ended the wait. The caller reports its
 // beginning, once no turn of the candidacy is taken.
 func newLeadership(e *Elector, hold *session.Hold, token int64, waiting *observing.Wait) *Leadership {
-	l := &Leadership{e: e, hold: hold, token: token}
+	l := &Leadership{e: e, hold: hold, token: token, value: proclamation{turn: make(chan struct{}, 1)}}
 	l.observed = waiting.NewHold(l, false)
 	l.end.Observe(l.observed)
 	return l

@@ -20,6 +20,9 @@ func TestThousandsOfCyclesLeaveNothing_CH10_P24(t *testing.T) {
 		a, b := elector(w.Client(), "a"), elector(w.Client(), "b")
 		w.CyclesLeaveNothing(cycles, func(i int) {
 			l := w.campaign(a)
+			if i%2 == 0 {
+				w.proclaim(l, "value")
+			}
 			k := w.stand(b)
 			switch i % 4 {
 			case 0: // hand-over
@@ -54,5 +57,6 @@ func TestThousandsOfCyclesLeaveNothing_CH10_P24(t *testing.T) {
 			}
 		})
 		require.Empty(w, w.Children(dir))
+		require.Empty(w, w.Children(proclaimed))
 	})
 }

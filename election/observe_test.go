@@ -115,8 +115,9 @@ func TestObserverIsNotWokenByWaitingCandidates(t *testing.T) {
 		w.Server.ResetStats()
 		w.resign(l)
 		w.Settle()
-		// There is no leader any more: the path is read again, with a watch.
-		require.Equal(w, 2, w.Requests(c), "%v", w.Server.Stats().BySession[w.ID(c)])
+		// There is no leader any more: the path is read again, with a watch, and the leader's
+		// value needs no watch.
+		require.Equal(w, 3, w.Requests(c), "%v", w.Server.Stats().BySession[w.ID(c)])
 		require.Equal(w, []string{"-"}, v.ids())
 	})
 }

@@ -15,6 +15,9 @@ type Candidate struct {
 	ID string
 	// Data of the znode; see [Options.Data].
 	Data []byte
+	// Value is what the leader has proclaimed (see [Leadership.Proclaim]): nil if nothing, and
+	// for all others. An empty value is not nil.
+	Value []byte
 	// Path of the znode, its name, and the number in it, which decides the order.
 	Path, Name string
 	Seq        int32

@@ -34,6 +34,13 @@ type stress struct {
 	queue map[string]candidate // at the server
 	truth []int64              // tokens of the first candidate there, 0 for none
 	saw   map[int][]int64      // what each observer saw
+	said  map[int][]proclaimedValue
+}
+
+// proclaimedValue is a value as an observer saw it.
+type proclaimedValue struct {
+	token int64 // of the leader
+	value string
 }
 
 // candidate is a znode in the queue.
@@ -129,6 +136,7 @@ func (s *stress) reign(ctx context.Context, i int, l *election.Leadership, asked
 	if r.IntN(2) == 0 {
 		s.Write(ctx, l.Session(), l.Guard(), l.Token())
 	}
+	s.proclaim(ctx, l, r)
 	if s.real {
 		h.To = world.LastSeen(l.Context(), h.From, long)
 	} else {
@@ -150,6 +158,18 @@ func (s *stress) reign(ctx context.Context, i int, l *election.Leadership, asked
 		}
 	}
 	return context.Cause(l.Context())
+}
+
+// proclaim proclaims a few values, and may give each of them up.
+func (s *stress) proclaim(ctx context.Context, l *election.Leadership, r *rand.Rand) {
+	for n := range r.IntN(4) {
+		short, cancel := context.WithTimeout(ctx, time.Duration(1+r.Int64N(int64(s.maxReign/8+1))))
+		err := l.Proclaim(short, fmt.Appendf(nil, "%d %d", l.Token(), n))
+		if err != nil && short.Err() == nil && !isLoss(err) {
+			s.Fail(fmt.Errorf("proclaim: %w", err))
+		}
+		cancel()
+	}
 }
 
 // end gives a leadership back that is over, or not.
@@ -182,7 +202,12 @@ func (s *stress) watch(ctx context.Context, i int, r *rand.Rand) {
 			token = state.Leader.Token
 		}
 		s.mu.Lock()
-		s.saw[i] = append(s.saw[i], token)
+		if saw := s.saw[i]; len(saw) == 0 || saw[len(saw)-1] != token {
+			s.saw[i] = append(saw, token)
+		}
+		if token != 0 && state.Leader.Value != nil {
+			s.said[i] = append(s.said[i], proclaimedValue{token, string(state.Leader.Value)})
+		}
 		s.mu.Unlock()
 		if r.IntN(3) == 0 {
 			world.SleepContext(ctx, time.Duration(r.Int64N(int64(s.maxReign))))
@@ -234,6 +259,9 @@ func (s *stress) check() error {
 		for _, saw := range s.saw {
 			errs = append(errs, checkObserver(saw, s.truth))
 		}
+		for _, said := range s.said {
+			errs = append(errs, checkValues(said))
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -241,11 +269,11 @@ func (s *stress) check() error {
 // stressWorld is one random history; its parts are drawn from seed.
 func stressWorld(w *World, seed uint64, servers int, trust session.TrustRule) error {
 	u := w.FaultSchedule(seed, servers, trust)
-	s := &stress{clients: u.Clients, saw: map[int][]int64{}, queue: map[string]candidate{}, truth: []int64{0}, maxReign: u.MaxHold}
+	s := &stress{clients: u.Clients, saw: map[int][]int64{}, said: map[int][]proclaimedValue{}, queue: map[string]candidate{}, truth: []int64{0}, maxReign: u.MaxHold}
 	for _, c := range s.clients {
 		s.electors = append(s.electors, election.New(c, dir, &election.Options{Layout: election.Layout(u.Rand.IntN(3))}))
 	}
-	for _, path := range []string{"/election", dir} {
+	for _, path := range []string{"/election", dir, proclaimed} {
 		require.NoError(w, w.Server.Create(path, nil))
 	}
 	w.Server.OnApply(s.record)
@@ -294,7 +322,7 @@ func (s *stress) checkRecovery(w *World) error {
 }
 
 func nothingLeft(w *World) error {
-	if names := w.Children(dir); len(names) > 0 {
+	if names := append(w.Children(dir), w.Children(proclaimed)...); len(names) > 0 {
 		return fmt.Errorf("orphans %q", names)
 	}
 	if n := w.Server.Stats().Watches; n > 0 && !world.OnKeeper() {

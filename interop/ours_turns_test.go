@@ -74,7 +74,15 @@ func (p *player) newTurn(recipe string, r request) (turn, error) {
 	case "latch", "selector", "leader":
 		layout := map[string]election.Layout{"latch": election.LeaderLatch, "selector": election.LeaderSelector, "leader": election.Kazoo}[recipe]
 		e := election.New(c, r.Path, &election.Options{Layout: layout, ID: r.Who})
-		return &turnOf[*election.Leadership]{take: e.Campaign, give: (*election.Leadership).Resign}, nil
+		// A leader proclaims a value, which must not disturb the peers behind it.
+		campaign := func(ctx context.Context) (*election.Leadership, error) {
+			l, err := e.Campaign(ctx)
+			if err == nil {
+				_ = l.Proclaim(ctx, []byte(r.Who)) // may be killed, cut off or deposed
+			}
+			return l, err
+		}
+		return &turnOf[*election.Leadership]{take: campaign, give: (*election.Leadership).Resign}, nil
 	}
 	return nil, fmt.Errorf("no such recipe: %s", recipe)
 }

@@ -136,3 +136,12 @@ func ParseDelay(note []byte) (held bool, token int64, ok bool) {
 	token, err := strconv.ParseInt(text[len(delayHeld):], 10, 64)
 	return held, token, err == nil && DelayNote(held, token) == text
 }
+
+// ProclaimedSuffix makes, of the path of an election, that of the container with what the
+// leaders have proclaimed: an ephemeral znode of the leader's session, with the name of the
+// leader's candidate and the proclaimed value as data. This library's alone.
+//
+// Not the data of the candidate itself: Curator's LeaderLatch watches the data of its
+// predecessor, and ignores a change without watching again, so that it would not learn that
+// the predecessor has left.
+const ProclaimedSuffix = ".proclaimed"
