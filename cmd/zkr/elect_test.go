@@ -70,6 +70,22 @@ func TestElectListShowsTheLeaderAndTheWatches(t *testing.T) {
 	}
 }
 
+// TestElectProclaims: the value is shown while its candidate leads, an empty one too.
+func TestElectProclaims(t *testing.T) {
+	b := newBed(t)
+	w := b.start("elect", "watch", "/e")
+	w.says("no leader")
+	first := b.start(running([]string{"elect", "/e", "--id", "a", "--proclaim", "http://a:8080"}, "sleep", "60")...)
+	w.says(`a leads  term 0`)
+	w.says(`, proclaims "http://a:8080"`)
+	assert.Contains(t, b.run("elect", "ls", "/e").ends(0).out.String(), `"http://a:8080"`)
+	b.start(running([]string{"elect", "/e", "--id", "b", "--proclaim", ""}, "sleep", "60")...)
+	b.queued("/e", 2)
+	first.signal(syscall.SIGTERM)
+	w.says(`, proclaims ""`)
+	assert.Contains(t, b.run("elect", "ls", "/e", "-o", "json").ends(0).out.String(), `"value":""`)
+}
+
 // TestElectWatchShowsEachChange: the leader, the next leader, no leader, and a leader
 // again; an interrupted watch ends with 0.
 func TestElectWatchShowsEachChange(t *testing.T) {

@@ -2,6 +2,7 @@ package electcmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -28,7 +29,10 @@ type electSpec struct {
 	supervise.RunSpec
 	path   string
 	layout string
-	opts   election.Options
+	value  string
+	// proclaims: the value is proclaimed.
+	proclaims bool
+	opts      election.Options
 }
 
 // elect is "zkr elect".
@@ -39,6 +43,7 @@ func (a *app) elect() *cobra.Command {
 		Short: "Run a command while leading, and stop the command before another candidate can lead",
 		Long:  electHelp,
 		Example: "  zkr elect /election/scheduler --again -- ./scheduler\n" +
+			"  zkr elect /election/scheduler --proclaim http://host-1:8080 -- ./scheduler\n" +
 			"  zkr elect ls /election/scheduler\n" +
 			"  zkr elect watch /election/scheduler -o json",
 		Args: cli.BeforeCommand("election", "PATH"),
@@ -60,6 +65,7 @@ func (a *app) elect() *cobra.Command {
 	f.StringVar(&e.opts.ID, "id", "", "`text` that describes the candidate to people; default: host:pid")
 	f.StringVar(&e.layout, "layout", "latch", "the znodes' `layout`: latch or selector, those of Curator's LeaderLatch and LeaderSelector, or kazoo, that of Kazoo's Election")
 	cli.OneOf(cmd, "layout", "latch", "selector", "kazoo")
+	f.StringVar(&e.value, "proclaim", "", "publish `text` while leading: \"zkr elect ls\" and \"zkr elect watch\" show it, and observers in programs see it")
 	cmd.AddCommand(a.electList(), a.electWatch(), a.depose())
 	return cmd
 }
@@ -71,6 +77,7 @@ func (e *electSpec) checkAll(cmd *cobra.Command) error {
 	if e.opts.Layout = layout; !ok {
 		return exit.Usage("--layout is %q; it must be latch, selector or kazoo", e.layout)
 	}
+	e.proclaims = cmd.Flags().Changed("proclaim")
 	if err := cli.CheckPath(e.path); err != nil {
 		return err
 	}
@@ -81,6 +88,12 @@ func (e *electSpec) campaign(ctx context.Context, client *session.Client) (*supe
 	l, err := election.New(client, e.path, &e.opts).Campaign(ctx)
 	if err != nil {
 		return nil, err
+	}
+	// After a loss, the supervisor ends the command, which has not begun yet.
+	if e.proclaims {
+		if err := l.Proclaim(ctx, []byte(e.value)); err != nil && !errors.Is(err, session.ErrLost) {
+			return nil, errors.Join(err, l.Resign(context.WithoutCancel(ctx)))
+		}
 	}
 	return &supervise.Hold{
 		Holdable: l, Token: l.Token(), Vars: []string{fmt.Sprintf("ZKR_LEADER_TERM=%d", l.Term())}, Release: l.Resign, TakenBy: deposedBy(l),

@@ -15,7 +15,7 @@ import (
 )
 
 // CandidateColumns are the columns of the table.
-const CandidateColumns = "PLACE STATE ID WATCHES TERM TOKEN SESSION SINCE AGE"
+const CandidateColumns = "PLACE STATE ID WATCHES TERM TOKEN SESSION SINCE AGE VALUE"
 
 // electList is "zkr elect ls".
 func (a *app) electList() *cobra.Command {
@@ -26,8 +26,8 @@ func (a *app) electList() *cobra.Command {
 		Long: "Shows the candidates of the election PATH, in order. STATE is leads or waits. WATCHES is\n" +
 			"the place of the candidate that this candidate watches. TERM is the number of this\n" +
 			"candidate's leadership if it leads next. SINCE is when the candidate joined the\n" +
-			"election, by the servers' clock. A note on stderr says if PATH does not exist, or is\n" +
-			"the path of a lock.",
+			"election, by the servers' clock. VALUE is what the leader has proclaimed. A note on\n" +
+			"stderr says if PATH does not exist, or is the path of a lock.",
 		Example: "  zkr elect ls /election/scheduler",
 		Args:    cli.OnPath("election"),
 		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
@@ -71,14 +71,22 @@ func (a *app) showCandidates(path string, list []records.Candidate, around forei
 		places[c.Path] = place
 		rows = append(rows, []string{
 			place, c.State, cli.Readable([]byte(c.ID)), cli.OrElse(places[c.Watches], "-"), strconv.FormatInt(c.Term, 10), strconv.FormatInt(c.Token, 10),
-			cli.OrElse(c.Session, "none"), cli.LocalTime(c.Since), cli.Age(c.Since),
+			cli.OrElse(c.Session, "none"), cli.LocalTime(c.Since), cli.Age(c.Since), valueText(c.Value),
 		})
 	}
 	return a.Table(CandidateColumns, rows)
 }
 
-const electWatchHelp = `Shows the leader of the election PATH, and then each change with the time at which
-zkr observed it, also changes to no leader. zkr may skip changes that follow each
+// valueText is a proclaimed value for people; "-" without one.
+func valueText(value *string) string {
+	if value == nil {
+		return "-"
+	}
+	return strconv.Quote(*value)
+}
+
+const electWatchHelp = `Shows the leader of the election PATH and the value that it proclaims, and then each
+change with the time at which zkr observed it, also changes to no leader. zkr may skip changes that follow each
 other immediately; it always shows the last one.` + cli.UntilEnded
 
 // electWatch is "zkr elect watch".
@@ -123,6 +131,10 @@ func (a *app) showLeader(path string, state election.State) error {
 	case leader == nil:
 		return a.Printf("%s  no leader\n", cli.Timestamp(time.Now()))
 	}
-	return a.Printf("%s  %s leads  term %d, token %d, session %s\n", cli.Timestamp(time.Now()),
-		cli.Readable([]byte(leader.ID)), leader.Term, leader.Token, cli.OrElse(leader.Session, "none"))
+	proclaims := ""
+	if leader.Value != nil {
+		proclaims = ", proclaims " + valueText(leader.Value)
+	}
+	return a.Printf("%s  %s leads  term %d, token %d, session %s%s\n", cli.Timestamp(time.Now()),
+		cli.Readable([]byte(leader.ID)), leader.Term, leader.Token, cli.OrElse(leader.Session, "none"), proclaims)
 }

@@ -17,6 +17,7 @@ type Candidate struct {
 	Token   int64     `json:"token,string"`
 	Session string    `json:"session"` // hexadecimal; "" for a foreign znode without a session
 	Watches string    `json:"watches"` // path of the candidate before this one; "" for the first
+	Value   *string   `json:"value"`   // proclaimed by the leader; null: nothing
 	Since   time.Time `json:"since"`   // in the queue, by the server's clock
 	Path    string    `json:"path"`    // of the candidate's znode
 	Outside bool      `json:"outside"` // waits beside the queue, which is long
@@ -30,6 +31,10 @@ func CandidateOf(path string, c election.Candidate) Candidate {
 	}
 	if c.Watches != "" {
 		out.Watches = path + "/" + c.Watches
+	}
+	if c.Value != nil {
+		text := cli.AsText(c.Value)
+		out.Value = &text
 	}
 	if c.Leads {
 		out.State = "leads"

@@ -210,8 +210,9 @@ func (s *stage) elections() {
 		for i, name := range names {
 			e := election.New(s.actor(name), path, &election.Options{ID: name})
 			if i == 0 {
-				_, err := e.Campaign(s.ctx)
+				l, err := e.Campaign(s.ctx)
 				require.NoError(s, err)
+				require.NoError(s, l.Proclaim(s.ctx, []byte("http://"+name+":8080")))
 			} else {
 				_, err := e.Stand(s.ctx)
 				require.NoError(s, err)

@@ -37,7 +37,7 @@ var written = map[string]struct {
 			slices.ContainsFunc(locks, func(t *recognize.Thing) bool {
 				return t.Path == "/shop/delayed" && t.Guess == "" && len(t.Holders()) == 1
 			}) &&
-			len(v.Kinds(recognize.Election)) >= 3 && v.Kinds(recognize.RWLock)[0].Waiting() == 2
+			len(v.Kinds(recognize.Election)) >= 3 && *v.Kinds(recognize.Election)[0].Queue[0].Value == "http://web-2:8080" && v.Kinds(recognize.RWLock)[0].Waiting() == 2
 	}},
 	"barrierformat": {(*stage).barriers, func(v *ui.View) bool {
 		b, d := v.Kinds(recognize.Barrier), v.Kinds(recognize.Double)

@@ -59,6 +59,7 @@ func recognizeQueue(l *looker, s *spot) *Thing {
 		}
 		l.addOutside(t, s, f.markers)
 		l.addBreaks(t, s)
+		l.addProclaimed(t, s)
 		l.setState(t)
 		l.findSuspicions(t)
 		_, kazoo := seen[lockformat.KazooLock]

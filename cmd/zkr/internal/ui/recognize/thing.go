@@ -127,6 +127,8 @@ type Contender struct {
 	// Watches are the places in the queue of the awaited contenders. Only the
 	// first Shown contenders have Watches.
 	Watches []int `json:"watches,omitempty"`
+	// Value is what the leader of an election has proclaimed; nil if nothing.
+	Value *string `json:"value,omitempty"`
 	// Odd is the reason why its client may not know of the znode.
 	Odd string `json:"odd,omitempty"`
 }

@@ -119,6 +119,18 @@ func TestBreaksOfALock(t *testing.T) {
 	require.NotZero(t, b.At)
 }
 
+// The value is that of the leader's own znode, and none of a former leader's.
+func TestProclaimedValueOfAnElection(t *testing.T) {
+	name := func(n int) string { return fmt.Sprintf("_c_%s-latch-%010d", uuid(n), n) }
+	w := look(Past{}, "/l/"+name(7)+" e1 =ann", "/l/"+name(8)+" e2 =bob", "/l.proclaimed/"+name(6)+" e3 =old",
+		"/l.proclaimed/"+name(7)+" e1 =new", "/l.proclaimed/"+name(8)+" e2 =early", "/l.proclaimed/x =garbage")
+	require.Len(t, w.Things, 1)
+	require.Equal(t, "new", *w.Things[0].Queue[0].Value)
+	require.Nil(t, w.Things[0].Queue[1].Value)
+	require.Nil(t, look(Past{}, "/l/"+name(7)+" e1 =ann", "/l.proclaimed/"+name(6)+" e3 =old").Things[0].Queue[0].Value)
+	require.Empty(t, *look(Past{}, "/l/"+name(7)+" e1 =ann", "/l.proclaimed/"+name(7)+" e1").Things[0].Queue[0].Value)
+}
+
 // TestUnreadableContenderHasOnlyItsName: all other fields are unknown.
 func TestUnreadableContenderHasOnlyItsName(t *testing.T) {
 	c := look(Past{}, "/l/_c_"+uuid(1)+"-lock-0000000007 denied", "/l/_c_"+uuid(2)+"-lock-0000000008 e1").Things[0].Queue[0]
