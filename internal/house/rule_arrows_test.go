@@ -86,6 +86,8 @@ func layers() []layer {
 		// Its tests and examples hold a lock; so does the package that freezes holders.
 		{"fence", []string{"fence/...", "session", "lock", "internal/holding", "internal/receiver"}},
 		{"fence/internal", []string{"fence", "session", "lock", "zktest"}},
+		// Adapters to other libraries, and to net/http.
+		{"election/serving", []string{"election", "fence", "session", waits, receivers}},
 		{"internal", []string{"internal/...", "session", events}},
 		{"internal/house", nil},
 		{"internal/heldtest", public},
