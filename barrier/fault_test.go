@@ -92,7 +92,10 @@ func TestAwaitUnderEveryFault_CL5(t *testing.T) {
 			tr.Run(t)
 			twice := tr.Case() // the answer to the search is lost, too
 			twice.Faults = []matrix.Fault{}
-			twice.Pairs = []matrix.Fault{matrix.LostReply, matrix.LostRequest, matrix.SilentReply}
+			twice.Pairs = world.Pairs(matrix.LostReply, matrix.LostRequest, matrix.SilentReply)
+			if twice.Pairs == nil {
+				return
+			}
 			if res := matrix.Run(t, twice); res.Cases == 0 {
 				t.Error("nothing was tried twice")
 			}

@@ -37,10 +37,9 @@ func run(t *testing.T, tr world.Trial, servers int) {
 	if servers > 1 {
 		c.Options = &zktest.Options{Servers: servers}
 	}
-	if servers == 1 && !testing.Short() {
-		c.Pairs = []matrix.Fault{matrix.LostReply, matrix.LostRequest, matrix.SilentReply}
-	} else {
-		c.Pairs = []matrix.Fault{matrix.LostReply}
+	c.Pairs = world.Pairs(matrix.LostReply)
+	if servers == 1 {
+		c.Pairs = world.Pairs(matrix.LostReply, matrix.LostRequest, matrix.SilentReply)
 	}
 	res := matrix.Run(t, c)
 	if res.Requests == 0 || res.Cases == 0 {

@@ -135,10 +135,7 @@ func TestDowngradeUnderPairsOfFaults(t *testing.T) {
 		Name: "Lock, Downgrade, Unlock", Paths: []string{dir}, Next: nextLocks,
 		Op: func(ctx context.Context, p *world.Party) error { return downgradeUnder(ctx, p, nil, 0) },
 	}.Case()
-	c.Pairs = []matrix.Fault{matrix.LostRequest, matrix.LostReply, matrix.SilentReply, matrix.CancelUnknown}
-	if testing.Short() {
-		c.Pairs = []matrix.Fault{matrix.LostReply, matrix.Cut}
-	}
+	c.Pairs = world.Pairs(matrix.LostRequest, matrix.LostReply, matrix.SilentReply, matrix.CancelUnknown)
 	res := matrix.Run(t, c)
 	t.Logf("%d requests, %d cases", res.Requests, res.Cases)
 }

@@ -66,7 +66,7 @@ func TestWhatIsRetriedIsDoneOnceUnderEveryFaultAndEveryTwo(t *testing.T) {
 	case rounds(4) > 4:
 		mixed = 1
 	case testing.Short():
-		mixed = 23
+		mixed = 92
 	}
 	for name, x := range map[string]struct {
 		setup      func(*matrix.Env) error
@@ -92,7 +92,7 @@ func TestWhatIsRetriedIsDoneOnceUnderEveryFaultAndEveryTwo(t *testing.T) {
 				},
 				Check: func(e *matrix.Env) error { return checkRetried(e, x.oneSession) },
 			})
-			require.Greater(t, res.Cases, 50)
+			require.Greater(t, res.Cases, 30)
 		})
 	}
 }

@@ -97,10 +97,7 @@ func runTrial(t *testing.T, tr world.Trial) {
 	t.Helper()
 	t.Parallel()
 	c := tr.Case()
-	c.Pairs = []matrix.Fault{matrix.LostReply}
-	if !testing.Short() {
-		c.Pairs = append(c.Pairs, matrix.LostRequest, matrix.SilentReply, matrix.ExpireAfter)
-	}
+	c.Pairs = world.Pairs(matrix.LostReply, matrix.LostRequest, matrix.SilentReply, matrix.ExpireAfter)
 	matrix.Run(t, c)
 }
 

@@ -115,7 +115,7 @@ func TestJoinUnderEveryFault_T1_T19_W1_W3_W4(t *testing.T) {
 				},
 			}
 			c := tr.Case()
-			c.Pairs = pairs(matrix.LostReply, matrix.ExpireAfter)
+			c.Pairs = world.Pairs(matrix.LostReply, matrix.ExpireAfter)
 			report(t, c)
 		})
 	}
@@ -129,14 +129,6 @@ func report(t *testing.T, c matrix.Case) {
 		t.Errorf("%s: nothing was tried", c.Name)
 	}
 	t.Logf("%s: %d requests, %d cases", c.Name, res.Requests, res.Cases)
-}
-
-// pairs are faults to try twice in a run: not with -short.
-func pairs(faults ...matrix.Fault) []matrix.Fault {
-	if testing.Short() {
-		return nil
-	}
-	return faults
 }
 
 // next wraps the check of a trial, and then asserts that no znode is left.
@@ -197,7 +189,7 @@ func TestComingBackUnderEveryFault_T20_W8(t *testing.T) {
 				},
 			}
 			c := tr.Case()
-			c.Pairs = pairs(matrix.LostReply)
+			c.Pairs = world.Pairs(matrix.LostReply)
 			report(t, c)
 		})
 	}
@@ -268,7 +260,7 @@ func TestLastLeaveUnderEveryFault_T13_W7(t *testing.T) {
 			}
 			c := tr.Case()
 			if !reuse {
-				c.Pairs = pairs(matrix.LostReply)
+				c.Pairs = world.Pairs(matrix.LostReply)
 			}
 			check := c.Check
 			c.Check = func(e *matrix.Env) error {
@@ -321,7 +313,7 @@ func TestSubmitUnderEveryFault_T6(t *testing.T) {
 		}),
 	}
 	c := tr.Case()
-	c.Pairs = pairs(matrix.LostReply)
+	c.Pairs = world.Pairs(matrix.LostReply)
 	report(t, c)
 }
 

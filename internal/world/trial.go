@@ -99,11 +99,14 @@ func (tr Trial) RunUntilDeadline(t *testing.T) int {
 
 // RunPairs is Run under every two faults, in either order, at every two
 // requests. It tries only every each-th case, or all with ZKTEST_SEEDS; with
-// -short the faults are fewer.
+// -short a quarter of the cases, with fewer faults.
 func (tr Trial) RunPairs(t *testing.T, each int) int {
 	t.Helper()
-	if Seeds(1) > 1 {
+	switch {
+	case Seeds(1) > 1:
 		each = 1
+	case testing.Short():
+		each *= 4
 	}
 	c := tr.Case()
 	faults := c.Faults
@@ -113,6 +116,15 @@ func (tr Trial) RunPairs(t *testing.T, each int) int {
 	faults = append(faults, matrix.Freeze)
 	c.Faults, c.Pairs, c.Mixed = []matrix.Fault{}, faults, each
 	return matrix.Run(t, c).Cases
+}
+
+// Pairs are the faults to try twice in a run of a Case. With -short, for the race detector,
+// there are none: they order no goroutines that one fault does not order.
+func Pairs(faults ...matrix.Fault) []matrix.Fault {
+	if testing.Short() {
+		return nil
+	}
+	return faults
 }
 
 // Case is the trial for matrix. With -short, for the race detector, Case has
