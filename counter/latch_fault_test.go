@@ -18,7 +18,6 @@ import (
 // latchCalls are the fates of the changes of a latch.
 type latchCalls struct {
 	set, downs []fate
-	passed     bool
 }
 
 // check compares the count with the fates: n was set, once, before the count downs.

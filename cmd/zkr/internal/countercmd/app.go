@@ -1,4 +1,4 @@
-// Package countercmd has the commands of "zkr counter".
+// Package countercmd has the commands of "zkr counter" and "zkr latch".
 package countercmd
 
 import (

@@ -255,7 +255,12 @@ func Number(name, text string) (int64, error) {
 
 // onNumbers is OnPath for commands whose other arguments are numbers.
 func onNumbers(names ...string) cobra.PositionalArgs {
-	count := cli.OnPath("counter", names...)
+	return pathAndNumbers("counter", names...)
+}
+
+// pathAndNumbers is onNumbers for commands on a path of what.
+func pathAndNumbers(what string, names ...string) cobra.PositionalArgs {
+	count := cli.OnPath(what, names...)
 	return func(cmd *cobra.Command, args []string) error {
 		if err := count(cmd, args); err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
+	"github.com/zkrecipes/zkrecipes/counter"
 	"github.com/zkrecipes/zkrecipes/dispatch"
 	"github.com/zkrecipes/zkrecipes/election"
 	"github.com/zkrecipes/zkrecipes/lock"
@@ -43,9 +44,11 @@ var written = map[string]struct {
 		b, d := v.Kinds(recognize.Barrier), v.Kinds(recognize.Double)
 		return len(b) == 1 && b[0].Meeting.Parties == 5 && b[0].Meeting.Round == 1 && len(b[0].Meeting.Here) == 3 && len(d) == 1 && len(d[0].Meeting.Inside) == 2
 	}},
-	"counterformat": {(*stage).counters, func(v *ui.View) bool {
+	"counterformat": {func(s *stage) { s.counters(); s.latch() }, func(v *ui.View) bool {
 		counters := v.Kinds(recognize.Counter)
-		return len(counters) == 4 && slices.ContainsFunc(counters, func(t *recognize.Thing) bool {
+		return len(counters) == 5 && slices.ContainsFunc(counters, func(t *recognize.Thing) bool {
+			return t.State == "2 left in round 1"
+		}) && slices.ContainsFunc(counters, func(t *recognize.Thing) bool {
 			return t.Guess == "" && *t.Number.Value == 18_204 && t.Number.Writers == 1
 		})
 	}},
@@ -75,6 +78,16 @@ var written = map[string]struct {
 	"stmformat": {(*stage).transactions, func(v *ui.View) bool {
 		return slices.ContainsFunc(v.Kinds(recognize.Group), func(t *recognize.Thing) bool { return t.Path == "/shop/transactions" && t.Guess == "" })
 	}},
+}
+
+// latch is a latch that was counted down once.
+func (s *stage) latch() {
+	s.Helper()
+	l := counter.NewLatch(s.actor("web-1"), "/shop/latches/shards", nil)
+	_, err := l.TrySetCount(s.ctx, 3)
+	require.NoError(s, err)
+	_, err = l.CountDown(s.ctx)
+	require.NoError(s, err)
 }
 
 // variants are forms of locks and elections missing in s.locks and s.elections.
