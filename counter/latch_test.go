@@ -196,6 +196,29 @@ func TestAwaitIsNotMisledByAServerThatLagsBehind(t *testing.T) {
 	})
 }
 
+// A leader that has lost its followers answers every sync, without knowing that a majority
+// has set the count: Await does not pass.
+func TestAwaitIsNotMisledByALeaderWithoutFollowers(t *testing.T) {
+	inWorld(t, &zktest.Options{Servers: 3}, func(w *World) {
+		require.NoError(w, w.Server.WaitLeader(w.Ctx))
+		alone := w.Server.Leader()
+		waiter := counter.NewLatch(w.ClientAt(w.Server.ServerAddr(alone), session.Options{}), path, nil)
+		l := counter.NewLatch(w.ClientAt(w.Server.ServerAddr(1+alone%3), session.Options{}), path, nil)
+		w.down(l, 0) // the znode exists
+		require.NoError(w, waiter.Await(w.Ctx))
+		w.Settle()
+		w.Server.IsolateServer(alone)
+		w.begun(l, 1)
+		require.NotEqual(w, alone, w.Server.Leader())
+		out := w.await(waiter)
+		w.Pass(time.Minute)
+		require.Empty(w, out)
+		w.Server.HealPeers()
+		w.down(l, 0)
+		require.NoError(w, <-out)
+	})
+}
+
 // Goroutines that share a latch share its writes, and each counts once.
 func TestGoroutinesCountDownOnce(t *testing.T) {
 	inWorld(t, nil, func(w *World) {

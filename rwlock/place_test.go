@@ -56,8 +56,9 @@ func TestWithdrawGivesADowngradedLockBack(t *testing.T) {
 			reading, err := writing.Downgrade(w.Ctx)
 			require.NoError(w, err)
 			if released {
-				w.Server.FailNth(func(r zktest.Request) bool { return r.Op == "delete" }, 1, zktest.Action{Do: zktest.DelayReply, For: time.Second})
+				w.Server.FailNth(func(r zktest.Request) bool { return r.Op == "delete" }, 1, zktest.Action{Do: zktest.DropRequest})
 				require.ErrorIs(w, reading.Unlock(w.Within(time.Millisecond)), context.DeadlineExceeded)
+				require.NotEmpty(w, w.Children(dir))
 			}
 			require.NoError(w, p.Withdraw(w.Ctx))
 			require.Empty(w, w.Children(dir))

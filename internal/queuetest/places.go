@@ -224,6 +224,7 @@ func placeBesideItsProcess(t *testing.T, tg Target) {
 		s.pending(last, out)
 		s.release(h)
 		second := s.granted(out)
+		require.Empty(s, p.Watching())
 		s.pending(last)
 		s.release(second)
 		s.release(s.granted(last))
