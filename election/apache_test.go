@@ -128,6 +128,41 @@ func TestElectionOnApache_R13_D4(t *testing.T) {
 	require.Empty(t, ids())
 }
 
+// Candidates with priorities, of which one makes way for a better one.
+func TestPrioritiesOnApache(t *testing.T) {
+	t.Parallel()
+	cluster := apache.Require(t, &apache.Options{Heap: 96, TickTime: 250 * time.Millisecond})
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	of := func(id string, priority int, preempt time.Duration) *election.Elector {
+		c := connectApache(t, cluster.Connect(), session.Options{Timeout: steady})
+		return election.New(c, "/election/priorities", &election.Options{ID: id, Priority: priority, PreemptAfter: preempt})
+	}
+	l, err := of("first", 1, 100*time.Millisecond).Campaign(ctx)
+	require.NoError(t, err)
+	led := make(chan *election.Leadership)
+	for i, priority := range []int{1, 2, 1, 3, 2} {
+		k, err := of(fmt.Sprint(priority, " ", i), priority, 0).Stand(ctx)
+		require.NoError(t, err)
+		// Waited for through led; ends with ctx, or the session.
+		go func() {
+			if l, err := k.Await(ctx); err == nil {
+				led <- l
+			}
+		}()
+	}
+	require.NoError(t, l.AwaitPreemption(ctx))
+	require.NoError(t, l.Context().Err())
+	for _, want := range []string{"3 3", "2 1", "2 4", "1 0", "1 2"} {
+		before := l
+		require.NoError(t, l.Resign(ctx))
+		l = <-led
+		require.Equal(t, want, l.ID())
+		require.Greater(t, l.Token(), before.Token())
+	}
+	require.NoError(t, l.Resign(ctx))
+}
+
 // TestStressOnApache is the stress test in real time, on a server that is killed,
 // paused and restarted.
 func TestStressOnApache(t *testing.T) {
@@ -140,7 +175,7 @@ func TestStressOnApache(t *testing.T) {
 	s := &stress{saw: map[int][]int64{}, said: map[int][]proclaimedValue{}, maxReign: 300 * time.Millisecond, real: true}
 	for i := range 4 {
 		s.clients = append(s.clients, connectApache(t, cluster.Connect(), session.Options{Timeout: 2 * time.Second}))
-		s.electors = append(s.electors, election.New(s.clients[i], dir, &election.Options{Layout: election.Layout(i % 3)}))
+		s.electors = append(s.electors, election.New(s.clients[i], dir, &election.Options{Layout: election.Layout(i % 3), Priority: i % 3}))
 	}
 	calm := connectApache(t, cluster.Connect(), session.Options{Timeout: steady})
 	admin, err := calm.Session(t.Context())

@@ -47,6 +47,10 @@ func TestWrongArgumentsAreErrorsOfTheFirstCall(t *testing.T) {
 			"nil client": {election.New(nil, dir, nil), "client"},
 			"layout":     {election.New(c, dir, &election.Options{Layout: 7}), "Layout"},
 			"negative":   {election.New(c, dir, &election.Options{Layout: -1}), "Layout"},
+			"priority":   {election.New(c, dir, &election.Options{Priority: -1}), "Priority"},
+			"too high":   {election.New(c, dir, &election.Options{Priority: election.MaxPriority + 1}), "Priority"},
+			"tenure":     {election.New(c, dir, &election.Options{Priority: 1, PreemptAfter: -1}), "PreemptAfter"},
+			"unranked":   {election.New(c, dir, &election.Options{PreemptAfter: 1}), "PreemptAfter"},
 			"id":         {election.New(c, dir, &election.Options{ID: "\xff"}), "ID"},
 		} {
 			for method, call := range calls(w, tc.e) {

@@ -27,13 +27,18 @@ func (e *Elector) enqueueCandidate(ctx context.Context) (*Candidacy, error) {
 	if err != nil {
 		return nil, err
 	}
+	queue := contender.Spec{
+		Dir: e.path, Name: name, Markers: lockformat.ElectionMarkers(), Data: e.opts.Data, ACL: e.opts.ACL, Rule: contender.Exclusive,
+		Lasting: e.opts.Layout == Kazoo, Room: e.room, Rank: e.rank(),
+	}
+	if queue.Rank != nil {
+		queue.Room = nil // few candidates with a priority are in the queue
+	}
 	place, err := standing.Take(ctx, standing.Recipe[Leadership]{
 		Client: e.client, Kind: observe.Leadership, Path: e.path, Withdrawn: ErrWithdrawn, Failure: failure,
 		Hold: e.lead, Begin: (*Leadership).reportBegin, GiveBack: withdrawLeadership,
-	}, contender.Spec{
-		Dir: e.path, Name: name, Markers: lockformat.ElectionMarkers(), Data: e.opts.Data, ACL: e.opts.ACL, Rule: contender.Exclusive,
-		Lasting: e.opts.Layout == Kazoo, Room: e.room,
-	})
+		Ahead: e.aheadRanked(),
+	}, queue)
 	if err != nil {
 		return nil, err
 	}
@@ -86,8 +91,8 @@ func (k *Candidacy) Watching() string { return k.mustPlace().Watching() }
 
 // Ahead returns the number of candidates ahead in the queue, as of one moment during the
 // call; 0 for a candidate that leads, or is about to. Ahead lists the queue with one
-// request. For a candidate that waits in "<path>.waiting" it also reads the znodes of all
-// candidates. If the place is lost, the error wraps session.ErrLost; after Withdraw it
+// request. For a candidate that waits in "<path>.waiting", or has a priority, it also reads the
+// znodes of all candidates. If the place is lost, the error wraps session.ErrLost; after Withdraw it
 // wraps ErrWithdrawn.
 func (k *Candidacy) Ahead(ctx context.Context) (int, error) {
 	k = receiver.OrZero(k)

@@ -66,16 +66,23 @@ func (e *Elector) Candidates(ctx context.Context) ([]Candidate, error) {
 	e = receiver.OrZero(e)
 	var all []Candidate
 	err := e.readRetrying(ctx, func(s *session.Session) error {
-		listed, err := readSynced(ctx, s, e.path, func() ([]contender.Listed, error) {
-			return contender.List(ctx, s, e.path, e.path+lockformat.RoomSuffix, lockformat.ElectionMarkers())
+		var ranked []contender.Listed
+		listed, err := readSynced(ctx, s, e.path, func() (listed []contender.Listed, err error) {
+			// These first: a candidate that enters the queue meanwhile is found twice, not
+			// missed.
+			if ranked, err = e.listRanked(ctx, s); err == nil {
+				listed, err = contender.List(ctx, s, e.path, e.path+lockformat.RoomSuffix, lockformat.ElectionMarkers())
+			}
+			return listed, err
 		})
-		all = make([]Candidate, len(listed))
-		for i, l := range listed {
-			all[i] = candidateOf(l.Entry)
-			all[i].Outside = l.Outside
-			all[i].setRecord(l.Node.Path, l.Node.Data, l.Node.Stat)
+		if err == nil && len(listed) == 0 && len(ranked) == 0 {
+			// The emptiness of the queue is confirmed, that of the places is not.
+			err = s.ReadFresh(ctx, e.path, func() (err error) {
+				ranked, err = e.listRanked(ctx, s)
+				return err
+			})
 		}
-		linkPredecessors(all)
+		all = linkPredecessors(mergeRanked(listed, ranked))
 		if err == nil && len(all) > 0 && all[0].Leads {
 			err = all[0].readValue(ctx, s, e)
 		}

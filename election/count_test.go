@@ -70,8 +70,8 @@ func TestReadsAreCountedAndBehindASync(t *testing.T) {
 			require.NoError(w, err)
 			require.Len(w, list, 5)
 		})
-		require.Equal(w, map[string]int{"sync": 1, "getChildren2": 2, "getData": 6}, counts, "also those outside, and the proclaimed value")
-		require.Equal(w, 3, trips)
+		require.Equal(w, map[string]int{"sync": 1, "getChildren2": 3, "getData": 6}, counts, "also those outside and those with a priority, and the proclaimed value")
+		require.Equal(w, 4, trips)
 	})
 }
 

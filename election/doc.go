@@ -35,6 +35,9 @@
 //   - Candidates lead in the order in which the servers received them; with
 //     more than [Options.MaxQueue] candidates, nearly in that order. A
 //     candidate that comes back joins the end of the queue.
+//   - With [Options.Priority], the waiting candidate with the highest priority leads
+//     next, of equal ones the first, and a sitting leader stays. Two leaders are as
+//     impossible as without priorities: see below.
 //   - While candidates are alive and servers are reachable, a candidate leads.
 //   - No dead candidate blocks the queue. If the reply to a create is lost,
 //     the library finds out the outcome; a deletion continues in the
@@ -51,6 +54,34 @@
 // value takes one request, and two more if the path has never had one. In a
 // session without recent requests, and on a new connection, one more request
 // proves that the session can be trusted.
+//
+// # Priorities
+//
+// A candidate with a priority takes a place in "<path>.ranked", and enters the queue at
+// the path only when no better place is taken: by the priority, then by the number of the
+// place. So the next leader stands ready in the queue, and the others wait beside it. When
+// the candidate is the first in the queue, it lists the places once more. If a better
+// candidate has come meanwhile, it leaves the queue again, keeps its place, and the better
+// one leads; otherwise it leads, and gives its place up.
+//
+// The lowest number in the queue decides who leads, as ever. The places decide only when a
+// candidate enters or leaves the queue, before it leads; so no lost reply, deleted place or
+// error in the ranking can make two candidates lead, and tokens grow. A leader gives its
+// leadership up by itself or not at all: a candidate with a higher priority deposes no
+// leader. With [Options.PreemptAfter], a leader makes way by resigning, when its work has
+// ended. A candidate leads in the end: a candidate makes way only for a better one, and
+// the best of all never makes way.
+//
+// Candidates without a priority, those of other libraries and earlier versions, queue and
+// lead in their turn. A candidate with a priority does not make way if one of them would
+// lead next. Observers may see a candidate as the first that makes way at once.
+//
+// A campaign with a priority takes four requests in two round trips if no other candidate
+// exists, and one in the background. A hand-over takes one list of the places, of which the
+// new leader waits for the answer, and two requests more if the candidate makes way. Each
+// waiting candidate watches one place, that of the next better candidate; the end of a place
+// wakes at most one candidate for each priority. Every candidate lists all places when it
+// comes: [Options.MaxQueue] does not bound their number.
 //
 // # How it is lost, and how you find out
 //
@@ -72,7 +103,8 @@
 // The path is a container (with [Kazoo] a persistent znode), and its parents
 // are persistent. Its children are the candidates, "_c_<uuid>-latch-<number>"
 // by default, with the ID of [Options] as data. The value of [Leadership.Proclaim] is
-// an ephemeral znode in the container "<path>.proclaimed". docs/layout.md has all
+// an ephemeral znode in the container "<path>.proclaimed"; candidates with a priority wait
+// in the container "<path>.ranked". docs/layout.md has all
 // forms.
 //
 // # Failures

@@ -15,6 +15,9 @@ var (
 	ErrNotLeader = errors.New("not the leader: it has resigned before")
 	// ErrWithdrawn: the candidacy was withdrawn.
 	ErrWithdrawn = errors.New("the candidacy was withdrawn")
+	// ErrPreempted: the leader makes way for a candidate with a higher priority
+	// ([Options.PreemptAfter]); the cause of the end of the context of Run's function.
+	ErrPreempted = errors.New("the leader makes way for a candidate with a higher priority")
 	// ErrInvalidArgument is session.ErrInvalidArgument.
 	ErrInvalidArgument = session.ErrInvalidArgument
 )

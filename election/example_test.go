@@ -222,3 +222,50 @@ func ExampleLeadership_Proclaim() {
 	// host-1 leads, at http://host-1:8080
 	// election: proclaim /election/scheduler: not the leader: it has resigned before
 }
+
+// The preferred host leads next, without deposing the present leader.
+func ExampleOptions_priority() {
+	server, err := zktest.Start(nil)
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	ctx := context.Background()
+	client, err := session.Connect(ctx, server.Addr(), nil)
+	if err != nil {
+		panic(err)
+	}
+	defer client.Close(ctx)
+
+	stand := func(id string, priority int) *election.Candidacy {
+		k, err := election.New(client, "/election/scheduler", &election.Options{ID: id, Priority: priority}).Stand(ctx)
+		if err != nil {
+			panic(err)
+		}
+		return k
+	}
+	lead := func(k *election.Candidacy) *election.Leadership {
+		l, err := k.Await(ctx)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(l.ID(), "leads")
+		return l
+	}
+	first := lead(stand("host-1", 1))
+	spare, preferred := stand("host-2", 1), stand("host-3", 10)
+	fmt.Println("still leads:", first.Context().Err() == nil)
+	if err := first.Resign(ctx); err != nil {
+		panic(err)
+	}
+	second := lead(preferred)
+	if err := second.Resign(ctx); err != nil {
+		panic(err)
+	}
+	lead(spare)
+	// Output:
+	// host-1 leads
+	// still leads: true
+	// host-3 leads
+	// host-2 leads
+}

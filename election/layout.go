@@ -23,6 +23,18 @@ const (
 	Kazoo
 )
 
+// rankedName is a new name of a candidate with a rank.
+func (l Layout) rankedName(r lockformat.Rank) string {
+	switch l {
+	case LeaderSelector:
+		return znode.Protected(r.RankText() + "-" + lockformat.CuratorMutex)
+	case Kazoo:
+		return znode.Hex("-" + r.RankText() + lockformat.KazooLock)
+	default:
+		return znode.Protected(r.RankText() + "-" + lockformat.CuratorLatch)
+	}
+}
+
 // newName makes candidates' names of the layout.
 func (l Layout) newName() (func() string, error) {
 	switch l {

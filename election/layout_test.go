@@ -51,6 +51,8 @@ func TestLayoutIsThatOfTheGoldenFile(t *testing.T) {
 		{"LeaderSelector", &election.Options{ID: "host-2:4711", Layout: election.LeaderSelector}},
 		{"Kazoo", &election.Options{ID: "host-3:4711", Layout: election.Kazoo}},
 		{"data", &election.Options{ID: "host-4:4711", Data: []byte("{\"address\":\"10.0.0.4:80\"}")}},
+		{"priority", &election.Options{ID: "host-5:4711", Priority: 7}},
+		{"Kazoo, priority", &election.Options{ID: "host-6:4711", Layout: election.Kazoo, Priority: 7}},
 		{"no data", &election.Options{Data: []byte{}}},
 	} {
 		inWorld(t, nil, func(w *World) {

@@ -3,6 +3,7 @@ package election
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/internal/observing"
@@ -16,6 +17,7 @@ type Leadership struct {
 	e     *Elector
 	hold  *session.Hold
 	token int64
+	since time.Time // of the win
 
 	value    proclamation
 	end      holding.Release
@@ -27,7 +29,7 @@ var _ session.Held = (*Leadership)(nil)
 // newLeadership makes the leadership that has ended the wait. The caller reports its
 // beginning, once no turn of the candidacy is taken.
 func newLeadership(e *Elector, hold *session.Hold, token int64, waiting *observing.Wait) *Leadership {
-	l := &Leadership{e: e, hold: hold, token: token, value: proclamation{turn: make(chan struct{}, 1)}}
+	l := &Leadership{e: e, hold: hold, token: token, since: time.Now(), value: proclamation{turn: make(chan struct{}, 1)}}
 	l.observed = waiting.NewHold(l, false)
 	l.end.Observe(l.observed)
 	return l
@@ -117,16 +119,20 @@ func (l *Leadership) Resign(ctx context.Context) error {
 func (l *Leadership) Release(ctx context.Context) error { return l.Resign(ctx) }
 
 // run runs fn for [Elector.Run], and resigns. again says that the leadership was
-// lost before fn returned, while ctx had not ended.
+// lost before fn returned, or the leader had to make way, while ctx had not ended.
 func (l *Leadership) run(ctx context.Context, fn func(context.Context, *Leadership) error) (again bool, err error) {
-	err = holding.RunUnder(ctx, l.Context(), l.e.opts.Grace, func(own context.Context) error { return fn(own, l) }, func(own context.Context, err error) error {
+	preempt := l.newPreemption(ctx)
+	err = holding.RunUnder(ctx, preempt.hold, l.e.opts.Grace, func(own context.Context) error { return fn(own, l) }, func(own context.Context, err error) error {
 		// The state when fn returned counts: giving back takes its time.
 		stopped, lost := ctx.Err() != nil, holding.IsLoss(l.hold.Err())
+		preempted := preempt.stop()
 		ended := stopped && (holding.IsContextEnd(ctx, err) || holding.IsContextEnd(own, err))
 		resigned := l.giveBack(context.WithoutCancel(ctx))
-		switch again = lost && !stopped; {
+		switch again = (lost || preempted && (resigned == nil || holding.IsLoss(resigned))) && !stopped; {
 		case again:
 			return nil // Run campaigns again
+		case preempted && !stopped:
+			return resigned
 		case resigned == nil && !ended:
 			return err
 		case err == nil || ended:

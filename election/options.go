@@ -6,12 +6,16 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
 // DefaultMaxQueue is the default of [Options.MaxQueue].
 const DefaultMaxQueue = 256
+
+// MaxPriority is the highest [Options.Priority].
+const MaxPriority = lockformat.MaxPriority
 
 // Options of an [Elector]; nil and the zero value mean all defaults.
 type Options struct {
@@ -32,6 +36,21 @@ type Options struct {
 	// of other libraries do not see those that wait beside the path. Default:
 	// DefaultMaxQueue. Negative: all queue at the path.
 	MaxQueue int
+	// Priority decides who leads next among the candidates that have one: when the place of the
+	// leader becomes free, the waiting candidate with the highest priority leads, and of equal
+	// ones the one that came first. A leader is not deposed by a candidate with a higher
+	// priority, unless it has PreemptAfter. From 1 to MaxPriority.
+	//
+	// Default: 0, no priority. Such a candidate leads in its turn, as those of Curator, Kazoo and
+	// earlier versions do, whatever priorities the candidates behind it have; so give all
+	// candidates of an election a priority, or none.
+	Priority int
+	// PreemptAfter asks this candidate, when it leads, to make way for a waiting candidate with
+	// a higher priority, but not before it has led for this long: [Elector.Run] then ends the
+	// context of its function with the cause ErrPreempted, resigns when the function has
+	// returned, and campaigns again. See [Leadership.AwaitPreemption] for leaders without Run.
+	// Default: 0, the leader makes way for no candidate. It requires a Priority.
+	PreemptAfter time.Duration
 	// Grace is how long the function of [Elector.Run] may go on after the context
 	// that was passed to Run has ended, to finish work in progress: only then the
 	// function's own context ends, with the same cause. A loss of the leadership ends
@@ -51,6 +70,9 @@ func (o *Options) withDefaults() (Options, error) {
 		out = *o
 	}
 	if _, err := out.Layout.newName(); err != nil {
+		return out, err
+	}
+	if err := out.checkPriority(); err != nil {
 		return out, err
 	}
 	if err := holding.CheckGrace(out.Grace, ErrInvalidArgument); err != nil {

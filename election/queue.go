@@ -21,8 +21,11 @@ type Candidate struct {
 	// Path of the znode, its name, and the number in it, which decides the order.
 	Path, Name string
 	Seq        int32
-	// Outside: the candidate waits beside the path until the queue is shorter
-	// (Options.MaxQueue). The znode is in "<path>.waiting" then, and Seq is 0.
+	// Priority is [Options.Priority]; 0 without one, and for candidates of other libraries.
+	Priority int
+	// Outside: the candidate waits beside the path: until the queue is shorter
+	// (Options.MaxQueue), in "<path>.waiting", or until it is the next by its priority, in
+	// "<path>.ranked". Seq is 0 then.
 	Outside bool
 	// Leads: the candidate is the first in the queue. It leads, or is about to.
 	Leads bool
@@ -50,7 +53,7 @@ func parseQueue(children []string) []Candidate {
 
 // candidateOf makes a candidate of the name of a znode.
 func candidateOf(e znode.Entry) Candidate {
-	return Candidate{Name: e.Name, Seq: e.Seq, Term: int64(e.Seq)}
+	return Candidate{Name: e.Name, Seq: e.Seq, Term: int64(e.Seq), Priority: lockformat.RankOf(e.Name, e.Marker).Priority}
 }
 
 // linkPredecessors marks the leader of the queue, and sets the predecessor of all

@@ -42,6 +42,7 @@ func TestQueue(t *testing.T) {
 	of := func(layout election.Layout) func(*session.Client, string) queuetest.Contender {
 		return suiteContender(&election.Options{Layout: layout})
 	}
+	suite := func(o election.Options) func(*session.Client, string) queuetest.Contender { return suiteContender(&o) }
 	crowded := func(layout election.Layout) func(*session.Client, string) queuetest.Contender {
 		return suiteContender(&election.Options{Layout: layout, MaxQueue: 1})
 	}
@@ -54,12 +55,27 @@ func TestQueue(t *testing.T) {
 	exceptCrowded := maps.Clone(except)
 	exceptCrowded["AcquireAfterALongPauseIsAtMostThreeRequests"] = "a stranger's child fills the queue"
 	exceptCrowded["PredecessorThatGoesBeforeTheWatchIsSet_P20_CH26"] = "the third waits outside, without a predecessor"
+	exceptRanked := maps.Clone(except)
+	maps.Copy(exceptRanked, map[string]string{
+		"AcquireAfterALongPauseIsAtMostThreeRequests":           "it is four, see TestPriorityCostsFewRequests",
+		"EphemeralParentIsRefused":                              "Stand enters the queue with its first Await",
+		"ExhaustedSequenceIsRefused_P18_PD8":                    "Stand enters the queue with its first Await",
+		"FolderDeletedAgainAndAgain":                            "there are two folders",
+		"PredecessorThatGoesBeforeTheWatchIsSet_P20_CH26":       "a candidate watches a place, not the predecessor in the queue",
+		"UncontendedIsTwoRequestsInOneRoundTripAndReleaseIsOne": "it is four in two, see TestPriorityCostsFewRequests",
+	})
 	queuetest.Run(t, map[string]queuetest.Target{
 		"election with a waiting room": {
 			Path: dir, Says: "election: campaign", NotHeld: election.ErrNotLeader, Withdrawn: election.ErrWithdrawn, New: crowded(election.LeaderLatch),
 			Layouts:  []func(*session.Client, string) queuetest.Contender{crowded(election.Kazoo)},
 			Prefixes: []string{"_c_x-latch-", "_c_x-lock-", "x__lock__"},
 			Except:   exceptCrowded,
+		},
+		"election with priorities": {
+			Path: dir, Says: "election: campaign", NotHeld: election.ErrNotLeader, New: suite(election.Options{Priority: 3}),
+			Layouts:  []func(*session.Client, string) queuetest.Contender{suite(election.Options{Priority: 3, Layout: election.Kazoo})},
+			Prefixes: []string{"_c_x-latch-", "_c_x-lock-", "x__lock__"},
+			Except:   exceptRanked,
 		},
 		"election": {
 			Path: dir, Says: "election: campaign", NotHeld: election.ErrNotLeader, Withdrawn: election.ErrWithdrawn, New: of(election.LeaderLatch),

@@ -23,6 +23,8 @@ import (
 //   - If the leadership was lost before fn returned, Run ignores fn's result and
 //     campaigns again, in the next session if the session was lost. fn may
 //     therefore run several times, one after the other.
+//   - If the leader has to make way ([Options.PreemptAfter]), the context of fn ends with the
+//     cause ErrPreempted. Run ignores fn's result, resigns, and campaigns again.
 //   - If ctx ends, Run waits for fn and resigns. Run returns nil when the server
 //     has confirmed the resignation. Otherwise the error wraps the failure:
 //     session.ErrLost if the leadership was lost, before or after ctx ended. An error

@@ -271,9 +271,13 @@ func stressWorld(w *World, seed uint64, servers int, trust session.TrustRule) er
 	u := w.FaultSchedule(seed, servers, trust)
 	s := &stress{clients: u.Clients, saw: map[int][]int64{}, said: map[int][]proclaimedValue{}, queue: map[string]candidate{}, truth: []int64{0}, maxReign: u.MaxHold}
 	for _, c := range s.clients {
-		s.electors = append(s.electors, election.New(c, dir, &election.Options{Layout: election.Layout(u.Rand.IntN(3))}))
+		o := &election.Options{Layout: election.Layout(u.Rand.IntN(3)), Priority: u.Rand.IntN(4)} // without one, too
+		if o.Priority > 0 && u.Rand.IntN(2) == 0 {
+			o.PreemptAfter = u.MaxHold / 20
+		}
+		s.electors = append(s.electors, election.New(c, dir, o))
 	}
-	for _, path := range []string{"/election", dir, proclaimed} {
+	for _, path := range []string{"/election", dir, proclaimed, ranked} {
 		require.NoError(w, w.Server.Create(path, nil))
 	}
 	w.Server.OnApply(s.record)
@@ -322,7 +326,7 @@ func (s *stress) checkRecovery(w *World) error {
 }
 
 func nothingLeft(w *World) error {
-	if names := append(w.Children(dir), w.Children(proclaimed)...); len(names) > 0 {
+	if names := slices.Concat(w.Children(dir), w.Children(proclaimed), w.Children(ranked)); len(names) > 0 {
 		return fmt.Errorf("orphans %q", names)
 	}
 	if n := w.Server.Stats().Watches; n > 0 && !world.OnKeeper() {

@@ -38,6 +38,17 @@ func TestElectionIsShared(t *testing.T) {
 	}
 }
 
+// TestElectionWithPrioritiesIsShared: ours have priorities, of which the others know nothing.
+func TestElectionWithPrioritiesIsShared(t *testing.T) {
+	t.Parallel()
+	for _, r := range rivals() {
+		t.Run(r.name, func(t *testing.T) {
+			they, we := start(t, r.kind, timeout), start(t, ours, timeout)
+			hammer(t, scaled(10), ask{"recipe": r.name, "path": fresh(withPriorities)}, crew{they, 2, nil}, crew{we, 4, nil}).finish(rules{})
+		})
+	}
+}
+
 // TestElectionGoesOnWhenPeersAreKilled: leaders and candidates.
 func TestElectionGoesOnWhenPeersAreKilled(t *testing.T) {
 	t.Parallel()

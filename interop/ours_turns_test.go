@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +24,9 @@ type hold interface {
 	Token() int64
 	Guard() session.Op
 }
+
+// withPriorities is in the paths of elections in which ours have priorities.
+const withPriorities = "priorities"
 
 // turn is something that is had for a while; one goroutine at a time uses it.
 type turn interface {
@@ -73,10 +78,13 @@ func (p *player) newTurn(recipe string, r request) (turn, error) {
 		return &turnOf[*rwlock.Held]{take: take, give: (*rwlock.Held).Unlock}, nil
 	case "latch", "selector", "leader":
 		layout := map[string]election.Layout{"latch": election.LeaderLatch, "selector": election.LeaderSelector, "leader": election.Kazoo}[recipe]
-		e := election.New(c, r.Path, &election.Options{Layout: layout, ID: r.Who})
 		// A leader proclaims a value, which must not disturb the peers behind it.
 		campaign := func(ctx context.Context) (*election.Leadership, error) {
-			l, err := e.Campaign(ctx)
+			o := &election.Options{Layout: layout, ID: r.Who}
+			if strings.Contains(r.Path, withPriorities) {
+				o.Priority = 1 + rand.IntN(3) // another one each time: none is left out
+			}
+			l, err := election.New(c, r.Path, o).Campaign(ctx)
 			if err == nil {
 				_ = l.Proclaim(ctx, []byte(r.Who)) // may be killed, cut off or deposed
 			}

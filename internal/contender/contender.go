@@ -35,6 +35,10 @@ type Spec struct {
 	ReadDir bool
 	// Room is where contenders wait while the queue is long; nil: there is none.
 	Room *Room
+	// Order is the order of the queue; nil: that of the numbers.
+	Order func(a, b znode.Entry) int
+	// Rank has contenders wait by their rank, without a Room; nil: by their numbers.
+	Rank *Rank
 }
 
 func (s Spec) dirMode() session.Mode {
@@ -68,13 +72,19 @@ type Contender struct {
 	found   int
 	place   *Contender
 	before  string
+	// rank is the place of a contender with a rank until the grant. out: it has no node in the
+	// queue; see awaitRanked.
+	rank *Contender
+	out  bool
+	// waited: the contender has waited since it entered the queue.
+	waited bool
 	// name is the name, without a number, of the next node in the queue; "": a new one.
 	name string
 	// shown is the node in the queue, or else the place.
 	shown atomic.Pointer[session.Node]
 }
 
-// Node is the contender's znode: in the queue, or else in the room. Any goroutine may call
+// Node is the contender's znode: in the queue, or else in the room or among the ranked. Any goroutine may call
 // it.
 func (c *Contender) Node() session.Node { return *c.shown.Load() }
 
@@ -95,7 +105,7 @@ func (c *Contender) Observe(w *observing.Wait) { c.waiting = w }
 
 // Granted reports, without waiting, whether the contender's turn has come.
 func (c *Contender) Granted(ctx context.Context) (bool, error) {
-	if c.crowded {
+	if c.crowded || c.out {
 		return false, nil
 	}
 	d, err := c.applyRule(ctx)
@@ -106,6 +116,14 @@ func (c *Contender) Granted(ctx context.Context) (bool, error) {
 // ctx: the place in the queue stays until Leave. Await fails with ErrGone if
 // another client deleted the node, and fails if the session is lost.
 func (c *Contender) Await(ctx context.Context) error {
+	if c.rank != nil {
+		return c.awaitRanked(ctx)
+	}
+	return c.awaitTurn(ctx)
+}
+
+// awaitTurn waits until the queue grants.
+func (c *Contender) awaitTurn(ctx context.Context) error {
 	if c.crowded {
 		if err := c.awaitAdmission(ctx); err != nil {
 			return err
@@ -168,6 +186,9 @@ func (c *Contender) applyRule(ctx context.Context) (Decision, error) {
 		}
 	}
 	q := znode.Parse(children, c.spec.Markers...)
+	if c.spec.Order != nil {
+		slices.SortFunc(q.Entries, c.spec.Order)
+	}
 	self := q.Index(znode.Base(c.node.Path))
 	if self < 0 {
 		err := c.goneError()
@@ -215,6 +236,9 @@ func (c *Contender) Leave(ctx context.Context) error {
 	if c.place != nil {
 		err = c.place.Leave(ctx)
 	}
+	if c.rank != nil {
+		err = c.rank.Leave(ctx)
+	}
 	if c.inQueue() && !c.deleted {
 		err = errors.Join(err, c.s.EnsureDeleted(ctx, c.node.Path))
 	}
@@ -229,6 +253,9 @@ func (c *Contender) LeaveBehind() {
 		optimistic.DeleteLater(c.s, c.node.Path)
 	}
 	c.leaveRoom()
+	if c.rank != nil {
+		c.rank.LeaveBehind()
+	}
 	c.stopWatches()
 }
 

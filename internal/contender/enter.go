@@ -16,7 +16,11 @@ import (
 // trip.
 func Enter(ctx context.Context, s *session.Session, spec Spec) (*Contender, error) {
 	c := &Contender{s: s, spec: spec, predecessors: newPredecessors()}
-	if err := c.join(ctx); err != nil {
+	enter := c.join
+	if spec.Rank != nil {
+		enter = c.enterRanked
+	}
+	if err := enter(ctx); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -32,7 +36,7 @@ func (c *Contender) join(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		name := cmp.Or(c.name, c.spec.Name())
+		name := cmp.Or(c.name, c.newName())
 		c.name = "" // a creation that ctx cuts off is looked for by its name, and deleted
 		creation := c.s.StartProtected(znode.Join(c.spec.Dir, name), c.spec.Data, session.EphemeralSequential, opts)
 		// Behind the creation, not ahead of it: a lagging server would answer an

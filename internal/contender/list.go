@@ -86,6 +86,16 @@ func listOnce(ctx context.Context, s *session.Session, dir, room string, markers
 	return out, len(out) >= len(list), err
 }
 
+// ReadPlaces reads the contenders of a folder of which names are the children, in the order of
+// their numbers. Those that have left are left out.
+func ReadPlaces(ctx context.Context, s *session.Session, dir string, names, markers []string) ([]Listed, error) {
+	var list []Listed
+	for _, e := range znode.Parse(names, markers...).Entries {
+		list = append(list, Listed{Entry: e, Outside: true})
+	}
+	return readAll(ctx, s, dir, list)
+}
+
 // readAll reads the nodes of list below dir, and leaves out those that are gone.
 func readAll(ctx context.Context, s *session.Session, dir string, list []Listed) ([]Listed, error) {
 	reads := make([]*session.Future[session.Seen], len(list))

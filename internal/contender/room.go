@@ -98,7 +98,7 @@ func (c *Contender) GoOutside(ctx context.Context) error {
 }
 
 // inQueue reports whether the contender has a node in the queue.
-func (c *Contender) inQueue() bool { return !c.crowded || c.place == nil }
+func (c *Contender) inQueue() bool { return !c.out && (!c.crowded || c.place == nil) }
 
 // takePlace takes the next place of the room. The numbers are versions of the room's data,
 // which each contender writes, so that the name of the place ahead is known.

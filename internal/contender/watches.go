@@ -110,7 +110,7 @@ func (c *Contender) awaitAny(ctx context.Context, names []string) (gone []string
 	case err != nil:
 		return nil, false, err
 	}
-	c.cuts = 0
+	c.cuts, c.waited = 0, true
 	if len(gone) > 0 {
 		return gone, false, nil
 	}

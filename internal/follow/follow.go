@@ -116,7 +116,7 @@ func (f *follower[T]) awaitChange(ctx context.Context) error {
 		_, err := f.watches[0].Wait(ctx)
 		return err
 	default:
-		return awaitAny(ctx, f.watches)
+		return AwaitAny(ctx, f.watches)
 	}
 	timer := time.NewTimer(hiddenPause)
 	defer timer.Stop()
@@ -128,8 +128,8 @@ func (f *follower[T]) awaitChange(ctx context.Context) error {
 	}
 }
 
-// awaitAny waits until one of the watches fires.
-func awaitAny(ctx context.Context, watches []*session.Watch) error {
+// AwaitAny waits until one of the watches fires.
+func AwaitAny(ctx context.Context, watches []*session.Watch) error {
 	fired := make(chan struct{}, 1)
 	for _, w := range watches {
 		w.OnFire(func(session.Event) {

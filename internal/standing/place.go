@@ -31,6 +31,8 @@ type Recipe[H any] struct {
 	// Hold makes the hold of a contender that was granted. It reports neither the end of
 	// the wait nor the beginning of the hold.
 	Hold func(ctx context.Context, c *contender.Contender, waiting *observing.Wait) (*H, error)
+	// Ahead counts the contenders ahead of c; nil: c.Ahead.
+	Ahead func(ctx context.Context, c *contender.Contender) (int, error)
 	// Begin reports the beginning of a hold.
 	Begin func(h *H)
 	// GiveBack gives a hold back. confirmed is false if the hold was given back before, and
@@ -64,11 +66,9 @@ type Place[H any] struct {
 func Take[H any](ctx context.Context, r Recipe[H], queue contender.Spec) (*Place[H], error) {
 	p := &Place[H]{recipe: r, turn: make(chan struct{}, 1)}
 	p.life, p.end = context.WithCancelCause(context.WithoutCancel(ctx))
-	rule := queue.Rule
-	queue.Rule = func(q znode.Queue, self int) contender.Decision {
-		d := rule(q, self)
-		p.setWatching(d.Watch)
-		return d
+	queue.Rule = p.noting(queue.Rule)
+	if queue.Rank != nil {
+		queue.Rank.Place.Rule = p.noting(queue.Rank.Place.Rule)
 	}
 	var backoff contender.Backoff
 	for {
@@ -92,6 +92,15 @@ func Take[H any](ctx context.Context, r Recipe[H], queue contender.Spec) (*Place
 		case gone:
 			backoff.Pause(ctx, s)
 		}
+	}
+}
+
+// noting is the rule, which also notes the contender that it wants to watch.
+func (p *Place[H]) noting(rule contender.Rule) contender.Rule {
+	return func(q znode.Queue, self int) contender.Decision {
+		d := rule(q, self)
+		p.setWatching(d.Watch)
+		return d
 	}
 }
 
@@ -152,7 +161,11 @@ func (p *Place[H]) Ahead(ctx context.Context) (int, error) {
 	if p.Granted() {
 		return 0, nil
 	}
-	n, err := p.c.Ahead(ctx)
+	count := p.recipe.Ahead
+	if count == nil {
+		count = func(ctx context.Context, c *contender.Contender) (int, error) { return c.Ahead(ctx) }
+	}
+	n, err := count(ctx, p.c)
 	switch {
 	case err == nil:
 		return n, nil

@@ -1,0 +1,135 @@
+package contender
+
+import (
+	"context"
+	"errors"
+
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// Rank has the contenders of a queue wait in the order of their ranks. A contender with a Rank
+// first takes a place in a folder beside the queue, and enters the queue only when no better
+// place is taken. When the contender is then first in the queue, it looks at the places again:
+// if a better contender has come meanwhile, it leaves the queue, and keeps its place.
+//
+// The queue decides who is granted, as ever, so that a Rank cannot make two contenders hold:
+// the places decide only when a contender enters or leaves the queue. A missing or repeated
+// place, and a folder that is deleted, cost order and no more.
+//
+// Each waiting contender watches one place, that of the next better contender. Two that watch
+// the same place have different priorities: of two equal ones, the later watches the earlier. So
+// the end of a place wakes at most as many contenders as there are priorities.
+//
+// Rejected: all contenders in the queue, where the first makes way for a better one by queuing
+// up again behind it. With n contenders in front of the better one each of them must do so, one
+// after the other, and contenders of one priority lose their order when others come meanwhile.
+// Rejected: an order of the queue by priorities. A better contender that comes would be ahead of
+// the one that holds.
+type Rank struct {
+	// Place describes the places: their Order tells which is better. Rule is Ranked.
+	Place Spec
+	// Name is a new name in the queue, without the number, for the owner of a place.
+	Name func(place string) string
+	// GivesWay reports whether the contender at self, the first in the queue, must leave the
+	// queue for a better one, which is in the queue or about to enter it.
+	GivesWay func(q znode.Queue, self int) bool
+}
+
+// Ranked is the rule of places, whose order is that of [Spec.Order]: the first is granted. The
+// rule is not monotone: a better contender that comes takes the grant back. So a grant only
+// permits to enter the queue, and a contender lists the places again before it has its turn.
+func Ranked(q znode.Queue, self int) Decision {
+	if self == 0 {
+		return Decision{Granted: true}
+	}
+	return Decision{Watch: []string{q.Entries[self-1].Name}}
+}
+
+// enterRanked takes a place. After an error nothing is left behind.
+func (c *Contender) enterRanked(ctx context.Context) error {
+	place, err := Enter(ctx, c.s, c.spec.Rank.Place)
+	if err != nil {
+		return err
+	}
+	c.rank, c.out = place, true
+	c.shown.Store(&place.node)
+	return nil
+}
+
+// newName is a new name for the queue.
+func (c *Contender) newName() string {
+	if c.rank != nil {
+		return c.spec.Rank.Name(znode.Base(c.rank.node.Path))
+	}
+	return c.spec.Name()
+}
+
+// awaitRanked is Await of a contender with a rank.
+func (c *Contender) awaitRanked(ctx context.Context) error {
+	c.rank.waiting = c.waiting
+	for {
+		if c.out {
+			if err := c.rank.Await(ctx); err != nil {
+				return err
+			}
+			if err := c.join(ctx); err != nil {
+				return err
+			}
+			c.out, c.waited = false, false
+		}
+		if err := c.awaitTurn(ctx); err != nil {
+			return err
+		}
+		// A turn that came at once needs no second look: the first was just before.
+		best := !c.waited
+		if c.waited {
+			var err error
+			if best, err = c.isBest(ctx); err != nil {
+				return err
+			}
+		}
+		if best {
+			// The next best may enter the queue now.
+			c.rank.LeaveBehind()
+			c.rank = nil
+			return nil
+		}
+		c.leaveQueue()
+	}
+}
+
+// isBest reports whether the first in the queue may have its turn.
+func (c *Contender) isBest(ctx context.Context) (bool, error) {
+	best, err := c.rank.Granted(ctx)
+	if best || err != nil {
+		return best, err
+	}
+	children, _, err := c.s.Children(ctx, c.spec.Dir)
+	if errors.Is(err, session.ErrNoNode) {
+		return false, c.goneError()
+	}
+	if err != nil {
+		return false, err
+	}
+	q := znode.Parse(children, c.spec.Markers...)
+	self := q.Index(znode.Base(c.node.Path))
+	if self < 0 {
+		return false, c.goneError()
+	}
+	return !c.spec.Rank.GivesWay(q, self), nil
+}
+
+// leaveQueue leaves the queue, in the background, and keeps the place. The next node in the
+// queue has another name: the former one may be there for a while.
+func (c *Contender) leaveQueue() {
+	optimistic.DeleteLater(c.s, c.node.Path)
+	c.predecessors.stopAll()
+	if c.self != nil {
+		c.self.Stop()
+		c.self = nil
+	}
+	c.out = true
+	c.shown.Store(&c.rank.node)
+}
