@@ -86,6 +86,26 @@ func TestElectProclaims(t *testing.T) {
 	assert.Contains(t, b.run("elect", "ls", "/e", "-o", "json").ends(0).out.String(), `"value":""`)
 }
 
+// TestElectWithPriorities: the highest leads next.
+func TestElectWithPriorities(t *testing.T) {
+	b := newBed(t)
+	first := b.start(running([]string{"elect", "/e", "--id", "first", "--priority", "1"}, "sleep", "60")...)
+	b.queued("/e", 1)
+	low := b.start(running([]string{"elect", "/e", "--id", "low", "--priority", "1"}, "sleep", "60")...)
+	b.queued("/e", 2)
+	high := b.start(running([]string{"elect", "/e", "--id", "high", "--priority", "7"}, "sleep", "60")...)
+	b.queued("/e", 3)
+	w := b.start("elect", "watch", "/e")
+	w.says("first leads")
+	first.signal(syscall.SIGTERM)
+	w.says("high leads")
+	assert.Regexp(t, `(?m)^1 +leads +7 +high `, b.run("elect", "ls", "/e").ends(0).out.String())
+	high.signal(syscall.SIGTERM)
+	w.says("low leads")
+	low.signal(syscall.SIGTERM)
+	b.run("elect", "/e", "--priority", "-1", "--", "true").ends(64)
+}
+
 // TestElectWatchShowsEachChange: the leader, the next leader, no leader, and a leader
 // again; an interrupted watch ends with 0.
 func TestElectWatchShowsEachChange(t *testing.T) {

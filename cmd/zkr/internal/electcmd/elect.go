@@ -44,6 +44,7 @@ func (a *app) elect() *cobra.Command {
 		Long:  electHelp,
 		Example: "  zkr elect /election/scheduler --again -- ./scheduler\n" +
 			"  zkr elect /election/scheduler --proclaim http://host-1:8080 -- ./scheduler\n" +
+			"  zkr elect /election/scheduler --priority 10 -- ./scheduler\n" +
 			"  zkr elect ls /election/scheduler\n" +
 			"  zkr elect watch /election/scheduler -o json",
 		Args: cli.BeforeCommand("election", "PATH"),
@@ -66,6 +67,7 @@ func (a *app) elect() *cobra.Command {
 	f.StringVar(&e.layout, "layout", "latch", "the znodes' `layout`: latch or selector, those of Curator's LeaderLatch and LeaderSelector, or kazoo, that of Kazoo's Election")
 	cli.OneOf(cmd, "layout", "latch", "selector", "kazoo")
 	f.StringVar(&e.value, "proclaim", "", "publish `text` while leading: \"zkr elect ls\" and \"zkr elect watch\" show it, and observers in programs see it")
+	f.IntVar(&e.opts.Priority, "priority", 0, "of the waiting candidates, the one with the highest `number` leads next, and deposes no leader; 1 to 1000000, for all candidates or none; default: none")
 	cmd.AddCommand(a.electList(), a.electWatch(), a.depose())
 	return cmd
 }
@@ -76,6 +78,9 @@ func (e *electSpec) checkAll(cmd *cobra.Command) error {
 	}[e.layout]
 	if e.opts.Layout = layout; !ok {
 		return exit.Usage("--layout is %q; it must be latch, selector or kazoo", e.layout)
+	}
+	if p := e.opts.Priority; p < 0 || p > election.MaxPriority {
+		return exit.Usage("--priority is %d; it must be 1 to %d, or 0 for none", p, election.MaxPriority)
 	}
 	e.proclaims = cmd.Flags().Changed("proclaim")
 	if err := cli.CheckPath(e.path); err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // CandidateColumns are the columns of the table.
-const CandidateColumns = "PLACE STATE ID WATCHES TERM TOKEN SESSION SINCE AGE VALUE"
+const CandidateColumns = "PLACE STATE PRIORITY ID WATCHES TERM TOKEN SESSION SINCE AGE VALUE"
 
 // electList is "zkr elect ls".
 func (a *app) electList() *cobra.Command {
@@ -23,7 +23,8 @@ func (a *app) electList() *cobra.Command {
 		Annotations: cli.Does(cli.Reads),
 		Use:         "ls PATH",
 		Short:       "Show the leader and the waiting candidates of the election PATH, in order",
-		Long: "Shows the candidates of the election PATH, in order. STATE is leads or waits. WATCHES is\n" +
+		Long: "Shows the candidates of the election PATH, in order. STATE is leads or waits. PRIORITY\n" +
+			"is 0 for a candidate without one, which leads in its turn. WATCHES is\n" +
 			"the place of the candidate that this candidate watches. TERM is the number of this\n" +
 			"candidate's leadership if it leads next. SINCE is when the candidate joined the\n" +
 			"election, by the servers' clock. VALUE is what the leader has proclaimed. A note on\n" +
@@ -70,7 +71,7 @@ func (a *app) showCandidates(path string, list []records.Candidate, around forei
 		place := strconv.Itoa(c.Place)
 		places[c.Path] = place
 		rows = append(rows, []string{
-			place, c.State, cli.Readable([]byte(c.ID)), cli.OrElse(places[c.Watches], "-"), strconv.FormatInt(c.Term, 10), strconv.FormatInt(c.Token, 10),
+			place, c.State, strconv.Itoa(c.Priority), cli.Readable([]byte(c.ID)), cli.OrElse(places[c.Watches], "-"), strconv.FormatInt(c.Term, 10), strconv.FormatInt(c.Token, 10),
 			cli.OrElse(c.Session, "none"), cli.LocalTime(c.Since), cli.Age(c.Since), valueText(c.Value),
 		})
 	}

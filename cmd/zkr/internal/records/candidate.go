@@ -20,14 +20,17 @@ type Candidate struct {
 	Value   *string   `json:"value"`   // proclaimed by the leader; null: nothing
 	Since   time.Time `json:"since"`   // in the queue, by the server's clock
 	Path    string    `json:"path"`    // of the candidate's znode
-	Outside bool      `json:"outside"` // waits beside the queue, which is long
+	// Priority: 0 without one.
+	Priority int `json:"priority"`
+	// Outside: it waits beside the queue, which is long, or for its turn by its priority.
+	Outside bool `json:"outside"`
 }
 
 // CandidateOf is a candidate of the election path.
 func CandidateOf(path string, c election.Candidate) Candidate {
 	out := Candidate{
 		State: "waits", ID: cli.AsText(c.Data), Term: c.Term, Token: c.Token, Session: cli.SessionID(c.Session),
-		Since: c.Since, Path: c.Path, Outside: c.Outside,
+		Since: c.Since, Path: c.Path, Priority: c.Priority, Outside: c.Outside,
 	}
 	if c.Watches != "" {
 		out.Watches = path + "/" + c.Watches

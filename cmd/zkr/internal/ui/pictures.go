@@ -79,6 +79,8 @@ func describeRelation(t *recognize.Thing, i int) (class, says string) {
 	switch {
 	case c.Holds:
 		return "beside", ""
+	case c.Outside && c.Priority > 0:
+		return "beside", "waits until it is the next by its priority"
 	case c.Outside:
 		return "beside", "waits until the queue is shorter"
 	case len(c.Watches) == 0:

@@ -55,9 +55,10 @@ By its kind, a thing also has some of these fields:
 
   queue         of locks, semaphores, elections: path, id, number, session,
                 holds, token, entered, since, at_least_since (if since is not
-                known), watches (places in the queue), role, permits, value (which
-                the leader of an election has proclaimed), odd, denied (it may not
-                be read: nothing else is known)
+                known), watches (places in the queue), role, permits, priority (of
+                candidates), value (which the leader of an election has
+                proclaimed), outside (it waits beside the queue), odd, denied (it
+                may not be read: nothing else is known)
   entries       the length of a queue of another library
   breaks        of locks and elections, the last times at which they were taken away:
                 at, by, reason, holder, token

@@ -57,6 +57,7 @@ func recognizeQueue(l *looker, s *spot) *Thing {
 		if f.kind == Semaphore {
 			l.readSemaphore(t, s)
 		}
+		l.addRanked(t, s)
 		l.addOutside(t, s, f.markers)
 		l.addBreaks(t, s)
 		l.addProclaimed(t, s)

@@ -61,8 +61,9 @@ func findMarker(name string) (mark, before string) {
 }
 
 // isExactName reports whether before is a library's prefix of a marker: a protection
-// id, or 32 digits.
+// id, or 32 digits; a candidate's rank may follow.
 func isExactName(mark, before string) bool {
+	before, _ = lockformat.CutRank(before)
 	switch mark {
 	case lockformat.KazooLock, lockformat.KazooRead:
 		return leaseName.MatchString(before)

@@ -144,7 +144,7 @@ func childPath(path, name string) string {
 }
 
 // suffixes end the names of nodes that belong to the node beside them.
-var suffixes = []string{lockformat.DelaySuffix, lockformat.RoomSuffix, lockformat.BreaksSuffix, lockformat.ProclaimedSuffix, barrierformat.RecentRoundsSuffix, tableformat.OwnersSuffix, suffixLock} // read only
+var suffixes = []string{lockformat.DelaySuffix, lockformat.RoomSuffix, lockformat.BreaksSuffix, lockformat.ProclaimedSuffix, lockformat.RankSuffix, barrierformat.RecentRoundsSuffix, tableformat.OwnersSuffix, suffixLock} // read only
 
 // baseName is a name without the suffixes.
 func baseName(name string) string {

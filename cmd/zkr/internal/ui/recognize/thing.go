@@ -109,7 +109,10 @@ type Contender struct {
 	Seq     int32     `json:"number"`
 	Session SessionID `json:"session"`
 	Holds   bool      `json:"holds"`
-	// Outside: it waits beside the queue until the queue is shorter.
+	// Priority is that of a candidate in an election; 0 without one.
+	Priority int `json:"priority,omitempty"`
+	// Outside: it waits beside the queue until the queue is shorter, or until it is the next
+	// by its priority.
 	Outside bool `json:"outside,omitempty"`
 	// Role is "read" or "write" at a read/write lock.
 	Role string `json:"role,omitempty"`

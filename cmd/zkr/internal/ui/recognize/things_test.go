@@ -131,6 +131,23 @@ func TestProclaimedValueOfAnElection(t *testing.T) {
 	require.Empty(t, *look(Past{}, "/l/"+name(7)+" e1 =ann", "/l.proclaimed/"+name(7)+" e1").Things[0].Queue[0].Value)
 }
 
+// Candidates with a priority wait in their order, unless they are in the queue.
+func TestRankedCandidatesOfAnElection(t *testing.T) {
+	place := func(n, priority int) string {
+		return fmt.Sprintf("/l.ranked/_c_%s-%d-rank-%010d", uuid(n), priority, n)
+	}
+	w := look(Past{}, fmt.Sprintf("/l/_c_%s-7.1-latch-0000000003 e1 =ann", uuid(11)), fmt.Sprintf("/l/_c_%s-2.2-latch-0000000004 e2 =bob", uuid(12)),
+		place(2, 2)+" e2 =bob", place(3, 2)+" e3 =cid", place(4, 9)+" e4 =dot", place(5, 2)+" e2 =eve", "/l.ranked/x =garbage")
+	require.Len(t, w.Things, 1)
+	require.Empty(t, w.Things[0].Guess)
+	var got []string
+	for _, c := range w.Things[0].Queue {
+		got = append(got, fmt.Sprint(c.ID, " ", c.Priority, " ", c.Holds, " ", c.Outside))
+	}
+	require.Equal(t, []string{"ann 7 true false", "bob 2 false false", "dot 9 false true", "cid 2 false true", "eve 2 false true"}, got)
+	require.Equal(t, "led by ann, 4 candidates behind", w.Things[0].State)
+}
+
 // TestUnreadableContenderHasOnlyItsName: all other fields are unknown.
 func TestUnreadableContenderHasOnlyItsName(t *testing.T) {
 	c := look(Past{}, "/l/_c_"+uuid(1)+"-lock-0000000007 denied", "/l/_c_"+uuid(2)+"-lock-0000000008 e1").Things[0].Queue[0]
