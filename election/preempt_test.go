@@ -83,14 +83,18 @@ func TestAwaitPreemptionEndsWithTheLeadershipAndItsContext(t *testing.T) {
 	})
 }
 
-// A candidate without a priority would lead next: the leader stays, until that one has gone.
+// The leader makes way for no equal priority. It stays also while a candidate without a
+// priority would lead next.
 func TestLeaderMakesNoWayForACandidateWithoutAPriority(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		l := w.campaign(election.New(w.Client(), dir, &election.Options{Priority: 1, PreemptAfter: time.Second}))
-		k := w.stand(elector(w.Client(), "none"))
 		out := make(chan error, 1)
 		// Waited for below; ends with the preemption.
 		go func() { out <- l.AwaitPreemption(w.Ctx) }()
+		equal := w.begin(w.Ctx, w.ranked("equal", 1).Campaign)
+		w.Pass(time.Minute)
+		require.Empty(w, out)
+		k := w.stand(elector(w.Client(), "none"))
 		high := w.begin(w.Ctx, w.ranked("high", 2).Campaign)
 		w.Pass(2 * time.Minute)
 		require.Empty(w, out)
@@ -98,6 +102,7 @@ func TestLeaderMakesNoWayForACandidateWithoutAPriority(t *testing.T) {
 		require.NoError(w, <-out)
 		w.resign(l)
 		w.resign(w.leads(high))
+		w.resign(w.leads(equal))
 	})
 }
 
