@@ -72,7 +72,7 @@ func TestQueue(t *testing.T) {
 			Except:   exceptCrowded,
 		},
 		"election with priorities": {
-			Path: dir, Says: "election: campaign", NotHeld: election.ErrNotLeader, New: suite(election.Options{Priority: 3}),
+			Path: dir, Says: "election: campaign", NotHeld: election.ErrNotLeader, Withdrawn: election.ErrWithdrawn, New: suite(election.Options{Priority: 3}),
 			Layouts:  []func(*session.Client, string) queuetest.Contender{suite(election.Options{Priority: 3, Layout: election.Kazoo})},
 			Prefixes: []string{"_c_x-latch-", "_c_x-lock-", "x__lock__"},
 			Except:   exceptRanked,

@@ -238,3 +238,42 @@ func ignoreLoss(err error) error {
 	}
 	return err
 }
+
+// Ahead counts the better places, and the candidates in the queue, before and after the
+// candidate enters the queue.
+func TestAheadCountsBetterPlaces(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		l := w.campaign(elector(w.Client(), "leader"))
+		stand := func(id string, priority int) *election.Candidacy {
+			k, err := w.ranked(id, priority).Stand(w.Ctx)
+			require.NoError(w, err)
+			return k
+		}
+		low, high, low2 := stand("low", 1), stand("high", 2), stand("low2", 1)
+		ahead := func(want map[*election.Candidacy]int) {
+			w.Helper()
+			for k, n := range want {
+				got, err := k.Ahead(w.Ctx)
+				require.NoError(w, err)
+				require.Equal(w, n, got, k.Path())
+			}
+		}
+		ahead(map[*election.Candidacy]int{high: 1, low: 2, low2: 3})
+		out := w.begin(w.Ctx, high.Await)
+		w.Pass(time.Second) // it has entered the queue
+		ahead(map[*election.Candidacy]int{high: 1, low: 2, low2: 3})
+		w.resign(l)
+		lead := w.leads(out)
+		ahead(map[*election.Candidacy]int{high: 0, low: 1, low2: 2})
+		w.resign(lead)
+		ahead(map[*election.Candidacy]int{low: 0, low2: 1})
+		require.NoError(w, w.Server.Delete(low2.Path()))
+		_, err := low2.Ahead(w.Ctx)
+		require.ErrorIs(w, err, session.ErrNodeDeleted)
+		for _, k := range []*election.Candidacy{low, low2} {
+			_ = k.Withdraw(w.Ctx) // the second is gone
+			_, err := k.Ahead(w.Ctx)
+			require.ErrorIs(w, err, election.ErrWithdrawn)
+		}
+	})
+}
