@@ -54,7 +54,7 @@ count=$(wc -l <<<"$modules")
 echo "session and lock: $sums lines of go.sum, $count modules"
 [ "$sums" -le $most ] || { cat "$work/locker/go.sum"; fail "go.sum has $sums lines, at most $most are allowed"; }
 [ "$count" -le $most ] || { echo "$modules"; fail "$count modules, at most $most are allowed"; }
-if grep -E 'docker|moby|containerd|runc|chromedp|logrus|zap|cobra|grpc|opentelemetry|prometheus|krb5' <<<"$modules"; then
+if grep -E 'docker|moby|containerd|runc|chromedp|logrus|zap|cobra|grpc|opentelemetry|prometheus|krb5|gocron' <<<"$modules"; then
 	fail "a program with a lock must not depend on these"
 fi
 if (cd "$work/locker" && go list -deps -f '{{if not .Standard}}{{.ImportPath}}{{end}}' .) |
@@ -93,6 +93,22 @@ import _ "github.com/zkrecipes/zkrecipes/fence/grpcfence"
 func main() {}
 EOF
 
+program server <<'EOF'
+package main
+
+import _ "github.com/zkrecipes/zkrecipes/election/grpcserving"
+
+func main() {}
+EOF
+
+program scheduler <<'EOF'
+package main
+
+import _ "github.com/zkrecipes/zkrecipes/lock/gocronlock"
+
+func main() {}
+EOF
+
 program observer <<'EOF'
 package main
 
@@ -123,7 +139,7 @@ go install "$root/zktest/zktest-docker@$version" || fail "zktest-docker cannot b
 cd "$work/release/repository"
 for module in $(scripts/modules.sh released); do
 	case $module in
-	cmd/zkr | zktest/zktest-docker | discovery/grpcresolver | fence/grpcfence | observe/otel | observe/prom | session/kerberos) ;;
+	cmd/zkr | zktest/zktest-docker | discovery/grpcresolver | election/grpcserving | fence/grpcfence | lock/gocronlock | observe/otel | observe/prom | session/kerberos) ;;
 	*) fail "$module: add a use of it to scripts/check-modules.sh" ;;
 	esac
 	grep -q "$root $version" "$module/go.mod" || fail "$module does not require $root $version"

@@ -88,6 +88,8 @@ func layers() []layer {
 		{"fence/internal", []string{"fence", "session", "lock", "zktest"}},
 		// Adapters to other libraries, and to net/http.
 		{"election/serving", []string{"election", "fence", "session", waits, receivers}},
+		{"election/grpcserving", []string{"election", "election/serving", "session"}},
+		{"lock/gocronlock", []string{"lock", "election", "election/serving", "session"}},
 		{"internal", []string{"internal/...", "session", events}},
 		{"internal/house", nil},
 		{"internal/heldtest", public},
