@@ -5,7 +5,7 @@ SEEDS ?= 1000
 SOAK ?= Soak|Seeds|Random|Stress|UnderEveryFault|ManyTasks|ThousandsOf|IsShared
 SOAK_TIMEOUT ?= 24h
 
-.PHONY: txnlogs watch-demo ztest test race lint vet ci soak image newer upgrade keepers versions prove newcomer tidy modules snapshot api mutants fuzz
+.PHONY: txnlogs watch-demo ztest test race lint vet ci soak image newer upgrade keepers versions prove kubernetes newcomer tidy modules snapshot api mutants fuzz
 
 test: ## all tests of all modules, and a list of those that were not run
 	$(GO) run ./internal/gotest -count=1 work
@@ -62,6 +62,9 @@ fuzz: ## every fuzz target for FUZZTIME: make fuzz FUZZTIME=1m
 
 txnlogs: ## the test data of the reader of transaction logs, written by this machine's ZooKeeper or the one in ZOOKEEPER_HOME
 	ZKTEST_REQUIRE_REAL=1 $(GO) test -count=1 -run TestGoldenOnApache ./cmd/zkr/internal/txnlog -update
+
+kubernetes: ## election/kubelock with client-go and controller-runtime, which take minutes to compile: not in CI
+	cd election/kubelock/kubetest && GOWORK=off $(GO) mod tidy -diff && GOWORK=off $(GO) vet ./... && GOWORK=off $(GO) test -count=1 ./...
 
 image: ## the local Docker image, without a registry
 	scripts/build-image.sh

@@ -89,6 +89,9 @@ func layers() []layer {
 		// Adapters to other libraries, and to net/http.
 		{"election/serving", []string{"election", "fence", "session", waits, receivers}},
 		{"election/grpcserving", []string{"election", "election/serving", "session"}},
+		{"election/kubelock", []string{"election", "session", "internal/holding", receivers}},
+		// Tests with client-go and controller-runtime.
+		{"election/kubelock/kubetest", []string{"election/kubelock", "session"}},
 		{"lock/gocronlock", []string{"lock", "election", "election/serving", "session"}},
 		{"internal", []string{"internal/...", "session", events}},
 		{"internal/house", nil},
