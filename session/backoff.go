@@ -1,8 +1,9 @@
 package session
 
 import (
-	"math/rand/v2"
 	"time"
+
+	"github.com/zkrecipes/zkrecipes/internal/chance"
 )
 
 // sleep waits for d, and reports false if the client was closed.
@@ -28,8 +29,8 @@ func (r Backoff) slowBackoff() Backoff {
 }
 
 // pause is the wait before the n-th repetition: none for n <= 0, then doubling
-// from Min up to Max, less a random part of up to a half.
-func (r Backoff) pause(n int) time.Duration {
+// from Min up to Max, less a random part of up to a half, drawn from random.
+func (r Backoff) pause(n int, random *chance.Source) time.Duration {
 	if n <= 0 {
 		return 0
 	}
@@ -37,7 +38,7 @@ func (r Backoff) pause(n int) time.Duration {
 	if n < 32 && r.Min<<(n-1) < r.Max && r.Min<<(n-1) > 0 {
 		d = r.Min << (n - 1)
 	}
-	return d - time.Duration(rand.Int64N(int64(d)/2+1))
+	return d - time.Duration(random.Int64N(int64(d)/2+1))
 }
 
 // dialPause is the wait before dial number n, from 0, since the session last
@@ -51,7 +52,7 @@ func (s *Session) dialPause(n int) time.Duration {
 		s.end(errNoServerMakesSession, true)
 		return 0
 	}
-	d := s.client.opts.Backoff.pause(n / servers)
+	d := s.client.opts.Backoff.pause(n/servers, s.client.random)
 	if s.link.SessionID() != 0 {
 		// A session must not end because its client was waiting.
 		d = min(d, s.link.Timeout()/8)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/await"
+	"github.com/zkrecipes/zkrecipes/internal/chance"
 	"github.com/zkrecipes/zkrecipes/observe"
 )
 
@@ -15,6 +16,7 @@ import (
 type Client struct {
 	opts    Options
 	book    *addressBook // of the servers
+	random  *chance.Source
 	chroot  string
 	states  *states
 	reports *reporter
@@ -66,7 +68,7 @@ func Connect(ctx context.Context, servers string, o *Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("session: connect: %w", err)
 	}
-	c := &Client{opts: opts, ensemble: ensemble{given: hosts, servers: hosts}, book: newAddressBook(opts.Resolver), chroot: chroot, states: newStates(time.Now())}
+	c := &Client{opts: opts, ensemble: ensemble{given: hosts, servers: hosts}, book: newAddressBook(opts.Resolver), random: chance.From(ctx), chroot: chroot, states: newStates(time.Now())}
 	c.life, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if c.reports = startReporter(c); c.reports != nil {
 		c.states.report = c.reports.postState
@@ -127,7 +129,7 @@ func (c *Client) run(s *Session) {
 // which it counts on; it returns nil if the client was closed.
 func (c *Client) makeNext(quick *int) *Session {
 	slow := c.opts.Backoff.slowBackoff()
-	for c.sleep(slow.pause(*quick)) {
+	for c.sleep(slow.pause(*quick, c.random)) {
 		next, err := newSession(c.life, c, usual)
 		switch {
 		case err == nil:

@@ -63,7 +63,7 @@ func (h handler) initSession() {
 		s.refusal = err
 	}
 	s.renewer = newLeaseRenewer(s, s.client.opts.Trust, timing)
-	s.renewer.sharing = newSharing(&s.client.opts, s.id, share)
+	s.renewer.sharing = newSharing(&s.client.opts, s.id, share, s.client.random)
 }
 
 func (h handler) Unplugged() {

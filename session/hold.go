@@ -201,5 +201,5 @@ func (s *Session) awaitRepetition(ctx context.Context, err error, lost *int) err
 // BackOff is for retries of requests of the Start methods.
 func (s *Session) BackOff(ctx context.Context, lost int) error {
 	s.mustBeUsable(ctx)
-	return s.sleep(ctx, s.client.opts.Backoff.slowBackoff().pause(lost))
+	return s.sleep(ctx, s.client.opts.Backoff.slowBackoff().pause(lost, s.client.random))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 )
@@ -43,7 +42,7 @@ type leaseRenewer struct {
 
 func newLeaseRenewer(s *Session, rule TrustRule, t timing) *leaseRenewer {
 	// Different for each session, so that not all move at once.
-	toMove := t.timeout*3/10 + time.Duration(rand.Int64N(int64(t.timeout/20)))
+	toMove := t.timeout*3/10 + time.Duration(s.client.random.Int64N(int64(t.timeout/20)))
 	return &leaseRenewer{s: s, timing: t, toMove: toMove, wakeup: make(chan struct{}, 1), trust: trust{rule: rule, timing: t}, lastHeard: s.now(), lastContact: s.now()}
 }
 

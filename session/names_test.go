@@ -184,7 +184,7 @@ func TestRetryPausesDoubleUpToTheirLimit(t *testing.T) {
 		8: 5 * time.Second, 31: 5 * time.Second, 32: 5 * time.Second, 1000: 5 * time.Second,
 	} {
 		for range 100 {
-			got := r.pause(n)
+			got := r.pause(n, nil)
 			assert.LessOrEqual(t, got, most)
 			assert.GreaterOrEqual(t, got, most/2)
 		}

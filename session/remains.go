@@ -100,7 +100,7 @@ func (c *Client) deleteRemain(r remainingZnode) {
 		case errors.Is(err, errNotOwner), errors.Is(err, ErrNoAuth), errors.Is(err, ErrReplyTooLarge):
 			return // the servers have to see to it
 		}
-		if !c.sleep(c.opts.Backoff.pause(lost)) {
+		if !c.sleep(c.opts.Backoff.pause(lost, c.random)) {
 			return
 		}
 	}

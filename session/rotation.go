@@ -1,9 +1,10 @@
 package session
 
 import (
-	"math/rand/v2"
 	"slices"
 	"sync"
+
+	"github.com/zkrecipes/zkrecipes/internal/chance"
 )
 
 // rotation hands out the addresses of servers in turn. It is go-zookeeper's HostProvider.
@@ -13,7 +14,8 @@ import (
 // look at that moment whether it was closed; while the session lives the
 // dialer does the waiting.
 type rotation struct {
-	over func() bool
+	over   func() bool
+	random *chance.Source
 	// resolve returns the addresses of servers. It may take a while.
 	resolve func(servers []string) []target
 
@@ -36,8 +38,8 @@ type rotation struct {
 
 // newRotation makes a session's own random order, so that clients spread over
 // the servers. A session on trial has one round, of all servers.
-func newRotation(e ensemble, trial bool, resolve func(servers []string) []target, over func() bool) *rotation {
-	r := &rotation{over: over, resolve: resolve}
+func newRotation(e ensemble, trial bool, resolve func(servers []string) []target, over func() bool, random *chance.Source) *rotation {
+	r := &rotation{over: over, random: random, resolve: resolve}
 	r.replace(e, nil, nil)
 	r.again = trial
 	return r
@@ -69,7 +71,7 @@ func (r *rotation) onSpare() bool {
 // dial begins a round of them; leave is why there should be one, if it is not nil.
 func (r *rotation) replace(e ensemble, first []string, leave error) {
 	order := slices.Clone(e.servers)
-	rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	chance.Shuffle(r.random, order)
 	later := without(order, first)
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -23,7 +23,7 @@ func TestRotationTriesAllInItsOwnOrder(t *testing.T) {
 	orders := map[string]bool{}
 	for range 200 {
 		over := false
-		r := newRotation(ensemble{servers: list}, false, byName, func() bool { return over })
+		r := newRotation(ensemble{servers: list}, false, byName, func() bool { return over }, nil)
 		require.NoError(t, r.Init([]string{"zookeeper:2181"}))
 		var got []string
 		for range r.Len() {
@@ -69,7 +69,7 @@ func TestEachRoundTriesAllAddressesOfEachName(t *testing.T) {
 		}
 		return out
 	}
-	r := newRotation(ensemble{servers: []string{"one:2181", "three:2182", "192.0.2.1:2183"}}, false, resolve, func() bool { return false })
+	r := newRotation(ensemble{servers: []string{"one:2181", "three:2182", "192.0.2.1:2183"}}, false, resolve, func() bool { return false }, nil)
 	want := []string{"one:2181", "10.0.1.1:2182", "10.0.1.2:2182", "[::1]:2182", "192.0.2.1:2183"}
 	orders := map[string]bool{}
 	for range 100 {
@@ -97,7 +97,7 @@ func TestEachRoundTriesAllAddressesOfEachName(t *testing.T) {
 func TestAddressThatHasJustFailedIsNotTheNext(t *testing.T) {
 	book := newAddressBook(func(context.Context, string) ([]string, error) { return []string{"10.0.0.1", "10.0.0.2"}, nil })
 	resolve := func(servers []string) []target { return book.targets(context.Background(), servers, time.Second) }
-	r := newRotation(ensemble{servers: []string{"two:2181"}}, false, resolve, func() bool { return false })
+	r := newRotation(ensemble{servers: []string{"two:2181"}}, false, resolve, func() bool { return false }, nil)
 	last := ""
 	for range 200 {
 		next, _ := r.Next()
@@ -181,7 +181,7 @@ func TestRotationWhoseServersAreReplacedMeanwhile(t *testing.T) {
 		entered <- struct{}{}
 		<-release
 		return byName(servers)
-	}, func() bool { return false })
+	}, func() bool { return false }, nil)
 	done := make(chan string)
 	// Waited for below; ends with the round.
 	go func() {

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/chance"
 	"github.com/zkrecipes/zkrecipes/session/internal/heartbeat"
 )
 
@@ -67,14 +67,14 @@ func newShareTiming(t timing) (shareTiming, error) {
 // newSharing returns nil if o does not ask for it, or the server cannot be told from
 // the session's id: Apache servers have the numbers 1 to 255, and put them into the
 // highest byte of the ids of the sessions that they make.
-func newSharing(o *Options, id int64, t shareTiming) *sharing {
+func newSharing(o *Options, id int64, t shareTiming, random *chance.Source) *sharing {
 	server := uint8(uint64(id) >> 56)
 	if o.SharedHeartbeats == "" || o.Trust != TrustQuorum || server == 0 {
 		return nil
 	}
 	return &sharing{
 		shareTiming: t, path: fmt.Sprintf("%s/server-%d", o.SharedHeartbeats, server), id: id,
-		every: t.read / readsPerPeriod(rand.IntN(64)),
+		every: t.read / readsPerPeriod(int(random.Int64N(64))),
 	}
 }
 
@@ -130,7 +130,7 @@ func (k *leaseRenewer) onShared(seen Seen, err error, sent time.Time) {
 		return
 	}
 	if sh.old.IsZero() && !sh.sends {
-		k.due = now.Add(suppressionDelay(sh.spread, rand.Float64()))
+		k.due = now.Add(suppressionDelay(sh.spread, k.s.client.random.Float64()))
 	}
 	sh.old = sent
 }
@@ -161,7 +161,7 @@ func (k *leaseRenewer) untilNextLocked() time.Duration {
 		return k.timing.heartbeat
 	}
 	// Two sessions that send at the same time notice each other only out of step.
-	return k.sharing.beat + time.Duration(rand.Int64N(int64(k.sharing.beat/8)))
+	return k.sharing.beat + time.Duration(k.s.client.random.Int64N(int64(k.sharing.beat/8)))
 }
 
 // suppressionDelay is the random time, of at most the time most, that a session waits

@@ -230,11 +230,11 @@ func TestServersAreToldApartByTheSessionsId(t *testing.T) {
 	for id, want := range map[int64]string{
 		0x0100000000000001: "/f/server-1", 0x03ffffffffffffff: "/f/server-3", -1: "/f/server-255",
 	} {
-		assert.Equal(t, want, newSharing(&Options{SharedHeartbeats: "/f"}, id, timing).path)
+		assert.Equal(t, want, newSharing(&Options{SharedHeartbeats: "/f"}, id, timing, nil).path)
 	}
-	assert.Nil(t, newSharing(&Options{SharedHeartbeats: "/f"}, 7, timing), "ids that count up from 1 tell nothing")
-	assert.Nil(t, newSharing(&Options{}, 0x0100000000000001, timing))
-	assert.Nil(t, newSharing(&Options{SharedHeartbeats: "/f", Trust: TrustAnswered}, 0x0100000000000001, timing))
+	assert.Nil(t, newSharing(&Options{SharedHeartbeats: "/f"}, 7, timing, nil), "ids that count up from 1 tell nothing")
+	assert.Nil(t, newSharing(&Options{}, 0x0100000000000001, timing, nil))
+	assert.Nil(t, newSharing(&Options{SharedHeartbeats: "/f", Trust: TrustAnswered}, 0x0100000000000001, timing, nil))
 }
 
 // Of any number of sessions, few send at about the same time.
