@@ -2,61 +2,31 @@ package world
 
 import (
 	"fmt"
-	"os"
-	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/seeds"
 	"github.com/zkrecipes/zkrecipes/zktest"
-)
-
-// The variables for choosing random histories.
-const (
-	seedsVariable = "ZKTEST_SEEDS" // how many, at least
-	seedVariable  = "ZKTEST_SEED"  // only the history of this seed
 )
 
 // Seeds returns how many random histories to run: n, or more if ZKTEST_SEEDS asks
 // for more.
-func Seeds(n int) int {
-	if more, err := strconv.Atoi(os.Getenv(seedsVariable)); err == nil {
-		return max(n, more)
-	}
-	return n
-}
+func Seeds(n int) int { return seeds.Count(n) }
 
 // OneSeed reports whether ZKTEST_SEED asks for a single history.
-func OneSeed() bool { return os.Getenv(seedVariable) != "" }
+func OneSeed() bool { return seeds.One() }
 
 // SeedList returns the seeds of the histories to run: 0 to n-1, or exactly the
 // seed in ZKTEST_SEED, which need not be below n. A list without a seed fails
 // t.
 func SeedList(t testing.TB, n int) []uint64 {
 	t.Helper()
-	list, err := seedList(n, os.Getenv(seedVariable))
+	list, err := seeds.List(n)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return list
-}
-
-func seedList(n int, only string) ([]uint64, error) {
-	if only != "" {
-		seed, err := strconv.ParseUint(only, 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("%s: must be a number of at least 0, got %q", seedVariable, only)
-		}
-		return []uint64{seed}, nil
-	}
-	if n < 1 {
-		return nil, fmt.Errorf("no history to run: their number must be at least 1, got %d", n)
-	}
-	list := make([]uint64, n)
-	for i := range list {
-		list[i] = uint64(i)
-	}
-	return list, nil
 }
 
 // RunSeeds runs the histories of SeedList(t, n), each in a bubble of its own with the
