@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/zkrecipes/zkrecipes/zktest"
+	"github.com/zkrecipes/zkrecipes/zktest/internal/jute"
 	"github.com/zkrecipes/zkrecipes/zktest/internal/proto"
 )
 
@@ -288,6 +289,41 @@ func TestOnApplyComesBeforeTheAnswer(t *testing.T) {
 		for i := 1; i < len(told); i++ {
 			require.Equal(t, told[i-1].Zxid+1, told[i].Zxid)
 		}
+	})
+}
+
+// multi is a transaction with a check of /a, and perhaps a change of it.
+func multi(changes bool) func(w *jute.Writer) {
+	return func(w *jute.Writer) {
+		part := func(op proto.Op, body func(w *jute.Writer)) {
+			w.Int32(int32(op))
+			w.Bool(false)
+			w.Int32(-1)
+			body(w)
+		}
+		part(proto.OpCheck, pathInt("/a", -1))
+		if changes {
+			part(proto.OpSetData, setData("/a", "x", -1))
+		}
+		w.Int32(-1)
+		w.Bool(true)
+		w.Int32(-1)
+	}
+}
+
+func TestOnApplyTellsHeartbeatsFromChanges(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, s *zktest.Server) {
+		log := keepLedger(s)
+		a := openRaw(t, s, 1)
+		a.call(proto.OpCreate, create("/a", 0))
+		a.call(proto.OpMulti, multi(false))
+		a.call(proto.OpMulti, multi(true))
+		var only []bool
+		for _, txn := range log.all() {
+			require.Zero(t, txn.Code)
+			only = append(only, txn.OnlyChecks)
+		}
+		require.Equal(t, []bool{false, false, true, false}, only, "session, create, heartbeat, change")
 	})
 }
 

@@ -144,6 +144,8 @@ type Txn struct {
 	Op      string
 	Session int64    // 0 for the administrator and the server itself
 	Paths   []string // of its changes, with sequence numbers
+	// OnlyChecks is set for a multi without changes (a heartbeat).
+	OnlyChecks bool
 	// Code is the error if the change was refused; a refused change uses up a
 	// zxid too.
 	Code int32
@@ -160,9 +162,10 @@ func (s *Server) OnApply(f func(Txn)) {
 }
 
 func newTxn(t *tree.Txn) Txn {
-	out := Txn{Zxid: t.Zxid, At: time.Now(), Op: t.Op.String(), Session: t.Session, Code: int32(t.Err)}
+	out := Txn{Zxid: t.Zxid, At: time.Now(), Op: t.Op.String(), Session: t.Session, Code: int32(t.Err), OnlyChecks: len(t.Changes) > 0}
 	for i := range t.Changes {
 		c := &t.Changes[i]
+		out.OnlyChecks = out.OnlyChecks && c.Op == proto.OpCheck
 		if c.Path != "" {
 			out.Paths = append(out.Paths, c.Path)
 		}
