@@ -69,6 +69,7 @@ import (
 	_ "github.com/zkrecipes/zkrecipes/zktest"
 	_ "github.com/zkrecipes/zkrecipes/zktest/apache"
 	_ "github.com/zkrecipes/zkrecipes/zktest/matrix"
+	_ "github.com/zkrecipes/zkrecipes/zktest/sim"
 )
 
 func main() {}

@@ -30,6 +30,10 @@ const (
 	receivers = "internal/receiver"
 	// waits and posts are for session, too.
 	waits = "internal/await"
+	// draws is the randomness of session, and of the simulations of users.
+	draws = "internal/chance"
+	// histories tells which random histories the tests run.
+	histories = "internal/seeds"
 	// events are the types of what is observed, reports makes them of waits and holds.
 	events  = "observe"
 	reports = "internal/observing"
@@ -105,10 +109,12 @@ func layers() []layer {
 		{logins, nil},
 		{receivers, nil},
 		{waits, nil},
+		{draws, nil},
+		{histories, nil},
 		{worlds, []string{"internal/...", "session", events, "zktest/..."}},
 		// Recipes describe themselves to the suite; the suite knows no recipe.
 		{queueSuite, []string{worlds, "session", "zktest/..."}},
-		{"session", []string{names, waits, posts, events, logins}},
+		{"session", []string{names, waits, posts, events, logins, draws}},
 		{"session/internal", []string{"session/internal/..."}},
 		// Its tests and examples hold a lock.
 		{"session/kerberos", []string{"session", "lock"}},
@@ -117,6 +123,9 @@ func layers() []layer {
 		{"zktest/apache", []string{"zktest", "zktest/internal/containers"}},
 		{"zktest/zktest-docker", []string{"zktest/internal/containers"}},
 		{"zktest/matrix", []string{"zktest"}},
+		// It runs programs that use the library. Its tests and examples hold a lock.
+		{"zktest/sim", []string{"zktest", "zktest/matrix", "session", events, draws, histories, "lock", "counter"}},
+		{"zktest/sim/internal", nil},
 		{"zktest/conformance", []string{"zktest", "zktest/apache", logins}},
 	}
 	// A command of the tool can be read by itself: it uses no other command.
