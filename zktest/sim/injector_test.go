@@ -96,6 +96,22 @@ func TestAFaultOfOneRequestIsCalledOff(t *testing.T) {
 	})
 }
 
+func TestOnlyTheWorkOfTheProcessCounts(t *testing.T) {
+	inject(t, 1, "1s +9s lose-reply process=b nth=1\n1s +7s lose-request process=a nth=1", func(t *testing.T, i *Injector, _ *session.Client) {
+		before := i.Server.Stats().Requests
+		sleep(t.Context(), 7*time.Second) // only pings of a
+		require.Greater(t, i.Server.Stats().Requests["ping"], before["ping"])
+		require.Equal(t, i.Server.Stats().Requests["connect"], before["connect"])
+		sleep(t.Context(), 2*time.Second)
+	})
+	inject(t, 1, "1s +9s lose-reply process=b nth=1", func(t *testing.T, i *Injector, c *session.Client) {
+		before := i.Server.Stats().Requests["connect"]
+		sleep(t.Context(), 2*time.Second)
+		takes(t, c)
+		require.Equal(t, i.Server.Stats().Requests["connect"], before)
+	})
+}
+
 func TestExpireTellsOfTheSession(t *testing.T) {
 	inject(t, 1, "", func(t *testing.T, i *Injector, c *session.Client) {
 		s, err := c.Session(t.Context())

@@ -156,6 +156,27 @@ func TestAFrozenProcessStandsStillAheadOfItsEffect(t *testing.T) {
 	require.Equal(t, []EventKind{Started, Ended}, kinds(r, "a-1"), "an effect that does not come")
 }
 
+func TestTheHistoryTellsWhatAProcessCannotKnow(t *testing.T) {
+	for _, fault := range []string{"12s expire process=a-1", "12s empty"} {
+		r := play(t, fault, func(w *World) {
+			w.Start(Program{Name: "a", Run: connected(func(ctx context.Context, p *Process, c *session.Client) error {
+				defer p.Enter("x", 1)()
+				return idle(ctx, p)
+			})})
+		})
+		require.Nil(t, r.problem)
+		require.Equal(t, []EventKind{Started, Entered, Expired, Left, Ended}, kinds(r, "a-1"), fault)
+		spans := r.history.Spans("x")
+		require.Equal(t, 12*time.Second, spans[0].To)
+		if fault == "12s empty" {
+			continue // a client that holds nothing may look for longer than the run
+		}
+		require.Len(t, spans, 2, "%v", spans)
+		require.Greater(t, spans[1].From, spans[0].To, "when the client has learned of it")
+		require.Less(t, spans[1].From, 30*time.Second)
+	}
+}
+
 func TestAProgramThatFailsIsStartedAgain(t *testing.T) {
 	n := 0
 	r := play(t, "1ms cut process=a-1", func(w *World) {

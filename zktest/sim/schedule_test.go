@@ -35,6 +35,13 @@ func TestAFaultInOneLine(t *testing.T) {
 	require.PanicsWithError(t, `sim: line 1: "x" is not a time such as 12.5s: invalid fault`, func() { MustParse("x") })
 }
 
+func TestSomeFaultsDoNotLast(t *testing.T) {
+	for _, k := range []Kind{Cut, Expire, Empty} {
+		require.Equal(t, time.Second, Schedule{{At: time.Second, For: time.Hour, Kind: k, Process: "a"}}.End(), k)
+	}
+	require.Equal(t, time.Second+time.Hour, Schedule{{At: time.Second, For: time.Hour, Kind: Kill, Process: "a"}}.End())
+}
+
 func TestAnInvalidFaultIsRefusedWithItsReason(t *testing.T) {
 	for text, reason := range map[string]string{
 		"soon cut process=a":            "not a time",
