@@ -19,7 +19,8 @@ import (
 type Injector struct {
 	// Server is the server, which is in memory.
 	Server *zktest.Server
-	// Expire is called right before each Expire, with the session. May be nil.
+	// Expire is called right before each Expire, with the session, by the goroutine that
+	// called Inject. May be nil.
 	Expire func(session int64)
 
 	on *World // nil without a world: Kill and Freeze are network faults only
@@ -60,7 +61,8 @@ func (i *Injector) Inject(ctx context.Context, s Schedule) error {
 			return fmt.Errorf("sim: fault %q: there are not enough servers: %w", f, ErrFault)
 		}
 	}
-	i.active, i.undo = map[string]int{}, map[int]func(){}
+	// Calls at the same time share nothing.
+	i = &Injector{Server: i.Server, Expire: i.Expire, on: i.on, active: map[string]int{}, undo: map[int]func(){}}
 	defer i.Server.OnRequest(i.note)()
 	begun := time.Now()
 	if i.on != nil {
