@@ -35,16 +35,36 @@ func (g *FaultInjector) Run(ctx context.Context, pause time.Duration) {
 		if until, ok := ctx.Deadline(); ok {
 			space.Span = time.Until(until)
 		}
-		if err := injector.Inject(ctx, space.Draw(g.Rand)); err != nil {
+		schedule := space.Draw(g.Rand)
+		g.mendTogether(schedule)
+		if err := injector.Inject(ctx, schedule); err != nil {
 			panic(err) // the space has valid faults only
 		}
 		SleepContext(ctx, time.Millisecond) // a schedule may be empty
 	}
 }
 
-// networkAndServerFaults are all kinds but those of processes, and Empty.
+// mendTogether lets each fault last until all are mended, which may happen after any fault:
+// so faults gather, and times without any follow, however long the pauses are. An isolated
+// server must be so for longer than a session lives.
+func (g *FaultInjector) mendTogether(s sim.Schedule) {
+	from := 0
+	for i := range s {
+		if last := i == len(s)-1; !last && g.Rand.IntN(2+g.Servers) > 0 {
+			continue
+		}
+		for j := from; j <= i; j++ {
+			s[j].For = s[i].At - s[j].At + time.Millisecond
+		}
+		from = i + 1
+	}
+}
+
+// networkAndServerFaults are all kinds but those of processes, and Empty. Isolated servers
+// are what trust is tested by, and stand there twice.
 func networkAndServerFaults() []sim.Kind {
-	return slices.DeleteFunc(sim.DefaultKinds(), func(k sim.Kind) bool { return k == sim.Kill || k == sim.Freeze })
+	kinds := slices.DeleteFunc(sim.DefaultKinds(), func(k sim.Kind) bool { return k == sim.Kill || k == sim.Freeze })
+	return append(kinds, sim.Isolate, sim.IsolateLeader)
 }
 
 // SleepContext waits for d or ctx.
