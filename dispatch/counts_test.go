@@ -58,7 +58,7 @@ func TestStatsTakeTheSameRequestsForAnyNumberOfTasks(t *testing.T) {
 				first = requests
 			}
 			require.Equal(w, first, requests)
-			require.Equal(w, map[string]int{"sync": 1, "getChildren2": 2, "getData": 1 + 1 + 2 + 1, "exists": 1}, requests)
+			require.Equal(w, map[string]int{"sync": 1, "getChildren2": 2, "getData": 1 + 1 + 2 + 2, "exists": 1}, requests)
 		})
 	}
 }
