@@ -62,5 +62,5 @@ func TestScaleUnderEveryTwoFaults(t *testing.T) {
 			}
 			return nil
 		},
-	}.RunPairs(t, 11)
+	}.RunPairs(t, 3)
 }
