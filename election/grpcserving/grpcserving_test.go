@@ -106,24 +106,24 @@ func start(t *testing.T, zookeeper *zktest.Server, o serving.Options) *instance 
 }
 
 // unary makes a call, and returns its error and its trailer.
-func (i *instance) unary(ctx context.Context) (error, metadata.MD) {
+func (i *instance) unary(ctx context.Context) (metadata.MD, error) {
 	var md metadata.MD
 	_, err := i.calls.Check(ctx, &grpc_health_v1.HealthCheckRequest{}, grpc.Trailer(&md))
-	return err, md
+	return md, err
 }
 
 // stream makes a stream, and returns its error and its trailer.
-func (i *instance) stream(ctx context.Context) (error, metadata.MD) {
+func (i *instance) stream(ctx context.Context) (metadata.MD, error) {
 	s, err := i.calls.Watch(ctx, &grpc_health_v1.HealthCheckRequest{})
 	if err != nil {
-		return err, nil
+		return nil, err
 	}
 	_, err = s.Recv()
 	if err == nil {
 		_, end := s.Recv()
 		_ = end // io.EOF
 	}
-	return err, s.Trailer()
+	return s.Trailer(), err
 }
 
 // admits waits until the instance admits calls, or does not.
@@ -141,7 +141,7 @@ func (i *instance) admits(t *testing.T, want bool) {
 
 // Calls and streams are admitted by the leader only, and drain before another serves.
 func TestCallsAreServedByTheLeaderAndDrain(t *testing.T) {
-	for name, call := range map[string]func(i *instance, ctx context.Context) (error, metadata.MD){
+	for name, call := range map[string]func(i *instance, ctx context.Context) (metadata.MD, error){
 		"unary": (*instance).unary, "stream": (*instance).stream,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -150,14 +150,14 @@ func TestCallsAreServedByTheLeaderAndDrain(t *testing.T) {
 			a.admits(t, true)
 			b := start(t, zookeeper, serving.Options{})
 			require.Eventually(t, func() bool { return b.Address() == a.address }, time.Minute, time.Millisecond)
-			err, md := call(b, t.Context())
+			md, err := call(b, t.Context())
 			require.Equal(t, codes.Unavailable, status.Code(err))
 			require.Equal(t, []string{a.address}, md.Get(grpcserving.LeaderKey))
 
 			ended := make(chan error, 1)
 			// Waited for below; ends with the call.
 			go func() {
-				err, _ := call(a, t.Context())
+				_, err := call(a, t.Context())
 				ended <- err
 			}()
 			ctx := <-a.begun
@@ -166,7 +166,7 @@ func TestCallsAreServedByTheLeaderAndDrain(t *testing.T) {
 			require.Equal(t, a.address, lead.ID())
 			a.stop()
 			a.admits(t, false)
-			err, md = call(a, t.Context())
+			md, err = call(a, t.Context())
 			require.Equal(t, codes.Unavailable, status.Code(err))
 			require.Empty(t, md.Get(grpcserving.LeaderKey), "the leader is about to end")
 			require.Empty(t, a.out)
@@ -176,11 +176,11 @@ func TestCallsAreServedByTheLeaderAndDrain(t *testing.T) {
 			require.NoError(t, <-a.out)
 			b.admits(t, true)
 			b.finish <- nil
-			err, _ = call(b, t.Context())
+			_, err = call(b, t.Context())
 			require.NoError(t, err)
 			b.stop()
 			require.NoError(t, <-b.out)
-			err, _ = call(b, t.Context())
+			_, err = call(b, t.Context())
 			require.Equal(t, codes.Unavailable, status.Code(err), "the server has stopped")
 		})
 	}
@@ -191,14 +191,14 @@ func TestCallsAreServedByTheLeaderAndDrain(t *testing.T) {
 func TestLossEndsTheCalls(t *testing.T) {
 	zookeeper := startZooKeeper(t)
 	a := start(t, zookeeper, serving.Options{})
-	for name, call := range map[string]func(i *instance, ctx context.Context) (error, metadata.MD){
+	for name, call := range map[string]func(i *instance, ctx context.Context) (metadata.MD, error){
 		"unary": (*instance).unary, "stream": (*instance).stream,
 	} {
 		a.admits(t, true)
 		ended := make(chan error, 1)
 		// Waited for below; ends with the call.
 		go func() {
-			err, _ := call(a, t.Context())
+			_, err := call(a, t.Context())
 			ended <- err
 		}()
 		ctx := <-a.begun
@@ -209,7 +209,7 @@ func TestLossEndsTheCalls(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return a.Held() != nil }, time.Minute, time.Millisecond)
 	a.finish <- status.Error(codes.NotFound, "no such thing")
-	err, _ := a.unary(t.Context())
+	_, err := a.unary(t.Context())
 	require.Equal(t, codes.NotFound, status.Code(err))
 	<-a.begun
 	// A client that goes away is not told that the leadership was lost.
@@ -217,7 +217,7 @@ func TestLossEndsTheCalls(t *testing.T) {
 	ended := make(chan error, 1)
 	// Waited for below; ends with ctx.
 	go func() {
-		err, _ := a.unary(ctx)
+		_, err := a.unary(ctx)
 		ended <- err
 	}()
 	inside := <-a.begun

@@ -28,11 +28,11 @@ func TestLockUnderEveryFault(t *testing.T) {
 				if err == nil && held != nil {
 					// The other one wins only after a loss, of which the context tells.
 					_ = other.Run(context.Background(), func(free context.Context) error {
-						if take(free, other) != nil {
-							return nil
+						taken := take(free, other)
+						if taken == nil {
+							err = p.Overlap(ctx, held.Guard(), held.Token(), other.Held().Token())
 						}
-						err = p.Overlap(ctx, held.Guard(), held.Token(), other.Held().Token())
-						return nil
+						return taken
 					})
 				}
 				if err == nil {

@@ -3,7 +3,6 @@ package kubelock
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -53,18 +52,13 @@ func holderOf(record []byte) (string, error) {
 	return holder, err
 }
 
-// errNoRecord: the JSON is not an object.
-var errNoRecord = errors.New("not a JSON object")
-
-// released returns the record without a holder.
-func released(record []byte) ([]byte, error) {
+// released returns the record without a holder. ok is false if it is no JSON object.
+func released(record []byte) (out []byte, ok bool) {
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(record, &fields); err != nil {
-		return nil, err
-	}
-	if fields == nil { // null
-		return nil, errNoRecord
+	if json.Unmarshal(record, &fields) != nil || fields == nil {
+		return nil, false
 	}
 	fields[holderField] = json.RawMessage(`""`)
-	return json.Marshal(fields)
+	out, err := json.Marshal(fields)
+	return out, err == nil
 }

@@ -116,7 +116,10 @@ func (l *Lock[Record]) read(ctx context.Context, s *session.Session) (record []b
 		return nil, 0, err
 	}
 	r, ok := decodeStored(data)
-	if !ok || session.ValidatePath(r.candidate) != nil {
+	if ok {
+		ok = session.ValidatePath(r.candidate) == nil
+	}
+	if !ok {
 		return nil, stat.Mzxid, nil
 	}
 	candidate, exists, err := s.Exists(ctx, r.candidate)
@@ -124,9 +127,10 @@ func (l *Lock[Record]) read(ctx context.Context, s *session.Session) (record []b
 		return nil, 0, err
 	}
 	if !exists || candidate.Czxid != r.token {
-		if r.record, err = released(r.record); err != nil {
-			return nil, stat.Mzxid, nil //nolint:nilerr // it is no record
-		}
+		r.record, ok = released(r.record)
+	}
+	if !ok {
+		return nil, stat.Mzxid, nil
 	}
 	return r.record, stat.Mzxid, nil
 }

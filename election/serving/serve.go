@@ -82,6 +82,6 @@ func (l *Leader) shutDown(ctx context.Context, s Server, served <-chan error) er
 		}
 		err = errors.Join(err, s.Close())
 	}
-	<-served // it says that the server was shut down
+	<-served //nolint:errcheck // it says that the server was shut down
 	return err
 }
