@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-co-op/gocron/v2"
 	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/lock"
@@ -49,14 +50,15 @@ func TestJobRunsInOneProcessAtATime(t *testing.T) {
 			locker := gocronlock.NewLocker(c, "/cron", &gocronlock.Options{MinHold: 100 * time.Millisecond})
 			s := scheduler(w, gocron.WithDistributedLocker(locker))
 			every(w, s, "pkg/a.job", locker.Task("pkg/a.job", func(ctx context.Context, held *lock.Held) error {
-				require.EqualValues(w, 1, inside.Add(1))
+				// Not require: gocron waits in vain for a run whose goroutine has exited.
+				assert.EqualValues(w, 1, inside.Add(1))
 				defer inside.Add(-1)
-				require.NotZero(w, held.Token())
-				require.Len(w, w.Children("/cron/pkg%2Fa.job"), 1)
+				assert.NotZero(w, held.Token())
+				assert.NotEmpty(w, w.Children("/cron/pkg%2Fa.job"))
 				runs.Add(1)
 				return ctx.Err()
 			}), gocron.WithEventListeners(gocron.AfterLockError(func(_ uuid.UUID, _ string, err error) {
-				require.ErrorIs(w, err, lock.ErrBusy)
+				assert.ErrorIs(w, err, lock.ErrBusy)
 				skipped.Add(1)
 			}), gocron.AfterJobRunsWithError(func(_ uuid.UUID, _ string, err error) { w.Errorf("%v", err) })))
 			all = append(all, s)
