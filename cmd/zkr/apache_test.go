@@ -105,7 +105,7 @@ func electOnApache(r *real) {
 	a := r.start("elect", "/elect", "--id", "a", "--", "sleep", "1000")
 	w.says("a leads")
 	b := r.start("elect", "/elect", "--id", "b", "--", "sh", "-c", "exit 3")
-	r.ls("2      waits  b   1 ", "elect", "ls", "/elect")
+	r.ls("2      waits  0         b   1 ", "elect", "ls", "/elect")
 	a.signal(syscall.SIGTERM)
 	a.ends(143)
 	b.ends(3)
