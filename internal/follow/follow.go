@@ -5,8 +5,10 @@ package follow
 import (
 	"context"
 	"iter"
+	"sync"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/await"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -110,12 +112,7 @@ func stopAll(watches []*session.Watch) {
 
 // awaitChange waits until the state may have changed.
 func (f *follower[T]) awaitChange(ctx context.Context) error {
-	switch len(f.watches) {
-	case 0:
-	case 1:
-		_, err := f.watches[0].Wait(ctx)
-		return err
-	default:
+	if len(f.watches) > 0 {
 		return AwaitAny(ctx, f.watches)
 	}
 	timer := time.NewTimer(hiddenPause)
@@ -128,23 +125,18 @@ func (f *follower[T]) awaitChange(ctx context.Context) error {
 	}
 }
 
-// AwaitAny waits until one of the watches fires.
+// AwaitAny waits until one of the watches, of which there is at least one, fires.
 func AwaitAny(ctx context.Context, watches []*session.Watch) error {
-	fired := make(chan struct{}, 1)
+	fired := make(chan struct{})
+	fire := sync.OnceFunc(func() { close(fired) })
 	for _, w := range watches {
-		w.OnFire(func(session.Event) {
-			select {
-			case fired <- struct{}{}:
-			default:
-			}
-		})
+		w.OnFire(func(session.Event) { fire() })
 	}
-	select {
-	case <-fired:
+	if await.Closed(ctx, fired) == nil {
 		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
+	_, err := watches[0].Wait(ctx) // the error of a wait that ctx ends
+	return err
 }
 
 func (f *follower[T]) nextState(ctx context.Context) (T, error) {
