@@ -37,7 +37,6 @@ func (e *Elector) enqueueCandidate(ctx context.Context) (*Candidacy, error) {
 	place, err := standing.Take(ctx, standing.Recipe[Leadership]{
 		Client: e.client, Kind: observe.Leadership, Path: e.path, Withdrawn: ErrWithdrawn, Failure: failure,
 		Hold: e.lead, Begin: (*Leadership).reportBegin, GiveBack: withdrawLeadership,
-		Ahead: e.aheadRanked(),
 	}, queue)
 	if err != nil {
 		return nil, err

@@ -65,24 +65,8 @@ func (e *Elector) readLeader(ctx context.Context, s *session.Session, leader *Ca
 func (e *Elector) Candidates(ctx context.Context) ([]Candidate, error) {
 	e = receiver.OrZero(e)
 	var all []Candidate
-	err := e.readRetrying(ctx, func(s *session.Session) error {
-		var ranked []contender.Listed
-		listed, err := readSynced(ctx, s, e.path, func() (listed []contender.Listed, err error) {
-			// These first: a candidate that enters the queue meanwhile is found twice, not
-			// missed.
-			if ranked, err = e.listRanked(ctx, s); err == nil {
-				listed, err = contender.List(ctx, s, e.path, e.path+lockformat.RoomSuffix, lockformat.ElectionMarkers())
-			}
-			return listed, err
-		})
-		if err == nil && len(listed) == 0 && len(ranked) == 0 {
-			// The emptiness of the queue is confirmed, that of the places is not.
-			err = s.ReadFresh(ctx, e.path, func() (err error) {
-				ranked, err = e.listRanked(ctx, s)
-				return err
-			})
-		}
-		all = linkPredecessors(mergeRanked(listed, ranked))
+	err := e.readRetrying(ctx, func(s *session.Session) (err error) {
+		all, err = e.listAll(ctx, s)
 		if err == nil && len(all) > 0 && all[0].Leads {
 			err = all[0].readValue(ctx, s, e)
 		}
@@ -92,6 +76,27 @@ func (e *Elector) Candidates(ctx context.Context) ([]Candidate, error) {
 		return nil, failure(ctx, "candidates", e.path, err)
 	}
 	return all, nil
+}
+
+// listAll lists the candidates for Candidates, without the proclaimed value.
+func (e *Elector) listAll(ctx context.Context, s *session.Session) ([]Candidate, error) {
+	var ranked []contender.Listed
+	listed, err := readSynced(ctx, s, e.path, func() (listed []contender.Listed, err error) {
+		// These first: a candidate that enters the queue meanwhile is found twice, not
+		// missed.
+		if ranked, err = contender.ListPlaces(ctx, s, e.places()); err == nil {
+			listed, err = contender.List(ctx, s, e.path, e.path+lockformat.RoomSuffix, lockformat.ElectionMarkers())
+		}
+		return listed, err
+	})
+	if err == nil && len(listed) == 0 && len(ranked) == 0 {
+		// The emptiness of the queue is confirmed, that of the places is not.
+		err = s.ReadFresh(ctx, e.path, func() (err error) {
+			ranked, err = contender.ListPlaces(ctx, s, e.places())
+			return err
+		})
+	}
+	return linkPredecessors(mergeRanked(listed, ranked)), err
 }
 
 // readRetrying reads in the present session, and again in the next one whenever that is

@@ -1,11 +1,8 @@
 package election
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/zkrecipes/zkrecipes/internal/contender"
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
@@ -32,59 +29,30 @@ func (e *Elector) rank() *contender.Rank {
 		return nil
 	}
 	return &contender.Rank{
-		Place: contender.Spec{
-			Dir: e.path + lockformat.RankSuffix, Name: func() string { return lockformat.PlaceName(e.opts.Priority) },
-			Markers: []string{lockformat.RankMarker}, Data: e.opts.Data, ACL: e.opts.ACL, Order: comparePlaces,
-			Rule: contender.Ranked,
-		},
+		Place: e.places(),
 		Name: func(place string) string {
 			r, _ := lockformat.ParsePlace(place)
 			return e.opts.Layout.rankedName(r)
 		},
 		GivesWay: givesWay,
+		List: func(ctx context.Context, s *session.Session) ([]string, error) {
+			all, err := e.listAll(ctx, s)
+			paths := make([]string, len(all))
+			for i, c := range all {
+				paths[i] = c.Path
+			}
+			return paths, err
+		},
 	}
 }
 
-// aheadRanked is how a place with a priority counts the candidates ahead; nil without one.
-func (e *Elector) aheadRanked() func(context.Context, *contender.Contender) (int, error) {
-	if e.opts.Priority == 0 {
-		return nil
+// places describes the places of candidates with a priority.
+func (e *Elector) places() contender.Spec {
+	return contender.Spec{
+		Dir: e.path + lockformat.RankSuffix, Name: func() string { return lockformat.PlaceName(e.opts.Priority) },
+		Markers: []string{lockformat.RankMarker}, Data: e.opts.Data, ACL: e.opts.ACL, Rule: contender.Ranked,
+		Order: func(a, b znode.Entry) int { return lockformat.ComparePlaces(a.Name, b.Name) },
 	}
-	return func(ctx context.Context, c *contender.Contender) (int, error) {
-		for {
-			path := c.Node().Path
-			all, err := e.Candidates(ctx)
-			if err != nil {
-				return 0, err
-			}
-			i := slices.IndexFunc(all, func(one Candidate) bool { return one.Path == path })
-			if i >= 0 {
-				return i, nil
-			}
-			// It has entered the queue, or left it: then its former znode stands for it in the
-			// list until that is deleted.
-			_, exists, err := c.Session().Exists(ctx, path)
-			switch {
-			case err != nil:
-				return 0, err
-			case !exists && c.Node().Path == path:
-				return 0, fmt.Errorf("%s: %w", path, contender.ErrGone)
-			}
-		}
-	}
-}
-
-// comparePlaces is the order of places: the best first. A name that has no rank comes last.
-func comparePlaces(a, b znode.Entry) int {
-	x, _ := lockformat.ParsePlace(a.Name)
-	y, _ := lockformat.ParsePlace(b.Name)
-	switch {
-	case x.Better(y):
-		return -1
-	case y.Better(x):
-		return 1
-	}
-	return cmp.Compare(a.Name, b.Name)
 }
 
 // givesWay reports whether the candidate at self, which is the first, makes way for a better
@@ -99,21 +67,6 @@ func givesWay(q znode.Queue, self int) bool {
 		}
 	}
 	return true
-}
-
-// listRanked reads the places of the candidates with a priority, the best first.
-func (e *Elector) listRanked(ctx context.Context, s *session.Session) ([]contender.Listed, error) {
-	folder := e.path + lockformat.RankSuffix
-	names, _, err := s.Children(ctx, folder)
-	if errors.Is(err, session.ErrNoNode) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	places, err := contender.ReadPlaces(ctx, s, folder, names, []string{lockformat.RankMarker})
-	slices.SortFunc(places, func(a, b contender.Listed) int { return comparePlaces(a.Entry, b.Entry) })
-	return places, err
 }
 
 // mergeRanked makes candidates of the queue and, behind it, of the places of candidates that

@@ -22,15 +22,26 @@ func (c *Contender) Ahead(ctx context.Context) (int, error) {
 			return 0, err
 		case found:
 			return n, nil
-		case c.Node().Path == node.Path:
+		}
+		// It has moved out of the queue, or into it, and is listed by its other node; or it
+		// was deleted.
+		_, exists, err := c.s.Exists(ctx, node.Path)
+		if err != nil {
+			return 0, err
+		}
+		if !exists && c.Node().Path == node.Path {
 			return 0, fmt.Errorf("%s: %w", node.Path, ErrGone)
 		}
-		// It has moved out of the queue, or into it, before its former node was deleted.
 	}
 }
 
 // findAmong lists the contenders, and finds the one with the znode at path.
 func (c *Contender) findAmong(ctx context.Context, path string) (ahead int, found bool, err error) {
+	if c.spec.Rank != nil {
+		paths, err := c.spec.Rank.List(ctx, c.s)
+		i := slices.Index(paths, path)
+		return i, i >= 0, err
+	}
 	if path != znode.Join(c.spec.Dir, znode.Base(path)) {
 		all, _, err := listTries(ctx, c.s, c.spec.Dir, c.spec.Room.path, c.spec.Markers)
 		i := slices.IndexFunc(all, func(l Listed) bool { return l.Node.Path == path })

@@ -84,8 +84,8 @@ type Contender struct {
 	shown atomic.Pointer[session.Node]
 }
 
-// Node is the contender's znode: in the queue, or else in the room or among the ranked. Any goroutine may call
-// it.
+// Node is the contender's znode: in the queue, or else in the room or among the ranked.
+// Any goroutine may call it.
 func (c *Contender) Node() session.Node { return *c.shown.Load() }
 
 // DirData is the data of Dir as of just after the contender entered; false if the
@@ -176,23 +176,11 @@ func (c *Contender) awaitDecision(ctx context.Context, d Decision) (Decision, er
 func (c *Contender) applyRule(ctx context.Context) (Decision, error) {
 	children := c.last
 	c.last = nil
-	if children == nil || time.Since(c.since) >= c.s.Heartbeat() {
-		var err error
-		if children, _, err = c.s.Children(ctx, c.spec.Dir); err != nil {
-			if errors.Is(err, session.ErrNoNode) {
-				return Decision{}, c.goneError()
-			}
-			return Decision{}, err
-		}
+	if time.Since(c.since) >= c.s.Heartbeat() {
+		children = nil
 	}
-	q := znode.Parse(children, c.spec.Markers...)
-	if c.spec.Order != nil {
-		slices.SortFunc(q.Entries, c.spec.Order)
-	}
-	self := q.Index(znode.Base(c.node.Path))
-	if self < 0 {
-		err := c.goneError()
-		c.deleted = !slices.Contains(children, znode.Base(c.node.Path))
+	q, self, err := c.position(ctx, children)
+	if err != nil {
 		return Decision{}, err
 	}
 	if q.Exhausted {
@@ -207,6 +195,28 @@ func (c *Contender) applyRule(ctx context.Context) (Decision, error) {
 		c.queue.Entries = slices.Clone(q.Entries[:self+1])
 	}
 	return d, nil
+}
+
+// position finds the contender in the queue with these children; nil: list them.
+func (c *Contender) position(ctx context.Context, children []string) (q znode.Queue, self int, err error) {
+	if children == nil {
+		children, _, err = c.s.Children(ctx, c.spec.Dir)
+		if errors.Is(err, session.ErrNoNode) {
+			err = c.goneError()
+		}
+		if err != nil {
+			return q, -1, err
+		}
+	}
+	q = znode.Parse(children, c.spec.Markers...)
+	if c.spec.Order != nil {
+		slices.SortFunc(q.Entries, c.spec.Order)
+	}
+	if self = q.Index(znode.Base(c.node.Path)); self < 0 {
+		err = c.goneError()
+		c.deleted = !slices.Contains(children, znode.Base(c.node.Path))
+	}
+	return q, self, err
 }
 
 func (c *Contender) goneError() error {
@@ -259,10 +269,18 @@ func (c *Contender) LeaveBehind() {
 	c.stopWatches()
 }
 
+// leaveQueue deletes the node in the queue, in the background, and ends its watches. The
+// contender can enter the queue again, with a node of another name.
+func (c *Contender) leaveQueue() {
+	c.stopWatches()
+	optimistic.DeleteLater(c.s, c.node.Path)
+}
+
 // stopWatches ends the watches of the contender.
 func (c *Contender) stopWatches() {
 	c.predecessors.stopAll()
 	if c.self != nil {
 		c.self.Stop()
+		c.self = nil
 	}
 }

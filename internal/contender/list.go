@@ -3,6 +3,7 @@ package contender
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -86,14 +87,23 @@ func listOnce(ctx context.Context, s *session.Session, dir, room string, markers
 	return out, len(out) >= len(list), err
 }
 
-// ReadPlaces reads the contenders of a folder of which names are the children, in the order of
-// their numbers. Those that have left are left out.
-func ReadPlaces(ctx context.Context, s *session.Session, dir string, names, markers []string) ([]Listed, error) {
-	var list []Listed
-	for _, e := range znode.Parse(names, markers...).Entries {
-		list = append(list, Listed{Entry: e, Outside: true})
+// ListPlaces reads the places of contenders with a [Rank], as its Place describes them, in their
+// order. Those that have left are left out; a missing folder has none.
+func ListPlaces(ctx context.Context, s *session.Session, place Spec) ([]Listed, error) {
+	names, _, err := s.Children(ctx, place.Dir)
+	if errors.Is(err, session.ErrNoNode) {
+		return nil, nil
 	}
-	return readAll(ctx, s, dir, list)
+	if err != nil {
+		return nil, err
+	}
+	entries := znode.Parse(names, place.Markers...).Entries
+	slices.SortFunc(entries, place.Order)
+	list := make([]Listed, len(entries))
+	for i, e := range entries {
+		list[i] = Listed{Entry: e, Outside: true}
+	}
+	return readAll(ctx, s, place.Dir, list)
 }
 
 // readAll reads the nodes of list below dir, and leaves out those that are gone.

@@ -2,9 +2,7 @@ package contender
 
 import (
 	"context"
-	"errors"
 
-	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -35,6 +33,9 @@ type Rank struct {
 	// GivesWay reports whether the contender at self, the first in the queue, must leave the
 	// queue for a better one, which is in the queue or about to enter it.
 	GivesWay func(q znode.Queue, self int) bool
+	// List lists the paths of all contenders in their order: first those in the queue, then
+	// the places of the others.
+	List func(ctx context.Context, s *session.Session) (paths []string, err error)
 }
 
 // Ranked is the rule of places, whose order is that of [Spec.Order]: the first is granted. The
@@ -84,7 +85,7 @@ func (c *Contender) awaitRanked(ctx context.Context) error {
 		}
 		// A turn that came at once needs no second look: the first was just before.
 		best := !c.waited
-		if c.waited {
+		if !best {
 			var err error
 			if best, err = c.isBest(ctx); err != nil {
 				return err
@@ -97,6 +98,8 @@ func (c *Contender) awaitRanked(ctx context.Context) error {
 			return nil
 		}
 		c.leaveQueue()
+		c.out = true
+		c.shown.Store(&c.rank.node)
 	}
 }
 
@@ -106,30 +109,9 @@ func (c *Contender) isBest(ctx context.Context) (bool, error) {
 	if best || err != nil {
 		return best, err
 	}
-	children, _, err := c.s.Children(ctx, c.spec.Dir)
-	if errors.Is(err, session.ErrNoNode) {
-		return false, c.goneError()
-	}
+	q, self, err := c.position(ctx, nil)
 	if err != nil {
 		return false, err
 	}
-	q := znode.Parse(children, c.spec.Markers...)
-	self := q.Index(znode.Base(c.node.Path))
-	if self < 0 {
-		return false, c.goneError()
-	}
 	return !c.spec.Rank.GivesWay(q, self), nil
-}
-
-// leaveQueue leaves the queue, in the background, and keeps the place. The next node in the
-// queue has another name: the former one may be there for a while.
-func (c *Contender) leaveQueue() {
-	optimistic.DeleteLater(c.s, c.node.Path)
-	c.predecessors.stopAll()
-	if c.self != nil {
-		c.self.Stop()
-		c.self = nil
-	}
-	c.out = true
-	c.shown.Store(&c.rank.node)
 }

@@ -92,8 +92,7 @@ func (c *Contender) GoOutside(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	c.predecessors.stopAll()
-	optimistic.DeleteLater(c.s, c.node.Path)
+	c.leaveQueue()
 	return nil
 }
 

@@ -31,8 +31,6 @@ type Recipe[H any] struct {
 	// Hold makes the hold of a contender that was granted. It reports neither the end of
 	// the wait nor the beginning of the hold.
 	Hold func(ctx context.Context, c *contender.Contender, waiting *observing.Wait) (*H, error)
-	// Ahead counts the contenders ahead of c; nil: c.Ahead.
-	Ahead func(ctx context.Context, c *contender.Contender) (int, error)
 	// Begin reports the beginning of a hold.
 	Begin func(h *H)
 	// GiveBack gives a hold back. confirmed is false if the hold was given back before, and
@@ -161,11 +159,7 @@ func (p *Place[H]) Ahead(ctx context.Context) (int, error) {
 	if p.Granted() {
 		return 0, nil
 	}
-	count := p.recipe.Ahead
-	if count == nil {
-		count = func(ctx context.Context, c *contender.Contender) (int, error) { return c.Ahead(ctx) }
-	}
-	n, err := count(ctx, p.c)
+	n, err := p.c.Ahead(ctx)
 	switch {
 	case err == nil:
 		return n, nil

@@ -52,6 +52,20 @@ func ParsePlace(name string) (Rank, bool) {
 	return Rank{priority, number}, ok && priority > 0
 }
 
+// ComparePlaces is the order of the names of znodes below RankSuffix: the best rank first, and
+// names without a rank last.
+func ComparePlaces(a, b string) int {
+	x, _ := ParsePlace(a)
+	y, _ := ParsePlace(b)
+	switch {
+	case x.Better(y):
+		return -1
+	case y.Better(x):
+		return 1
+	}
+	return strings.Compare(a, b)
+}
+
 // RankText stands in the name of a candidate with a priority in the queue, before the marker:
 // "_c_<uuid>-<priority>.<number>-latch-<number>".
 func (r Rank) RankText() string { return fmt.Sprintf("%d.%d", r.Priority, r.Number) }

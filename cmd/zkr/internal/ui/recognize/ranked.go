@@ -2,7 +2,6 @@ package recognize
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
@@ -39,15 +38,7 @@ func (l *looker) addRanked(t *Thing, s *spot) {
 			places = append(places, place{c, r})
 		}
 	}
-	slices.SortFunc(places, func(a, b place) int {
-		switch {
-		case a.rank.Better(b.rank):
-			return -1
-		case b.rank.Better(a.rank):
-			return 1
-		}
-		return strings.Compare(a.name, b.name)
-	})
+	slices.SortFunc(places, func(a, b place) int { return lockformat.ComparePlaces(a.name, b.name) })
 	for _, p := range places {
 		c := l.readContender(t, p.spot, znode.Entry{Name: p.name})
 		c.Outside, c.Priority = true, p.rank.Priority
