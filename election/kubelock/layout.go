@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/zkrecipes/zkrecipes/session"
 )
 
 // recordSuffix makes, of the path of the election, that of the znode with the record. No
@@ -32,7 +34,7 @@ func decodeStored(data []byte) (r stored, ok bool) {
 	first, record, found := bytes.Cut(data, []byte{'\n'})
 	number, candidate, two := strings.Cut(string(first), " ")
 	token, err := strconv.ParseInt(number, 10, 64)
-	if !found || !two || err != nil {
+	if !found || !two || err != nil || session.ValidatePath(candidate) != nil {
 		return stored{}, false
 	}
 	return stored{token, candidate, record}, true
@@ -52,13 +54,16 @@ func holderOf(record []byte) (string, error) {
 	return holder, err
 }
 
-// released returns the record without a holder. ok is false if it is no JSON object.
-func released(record []byte) (out []byte, ok bool) {
+// released returns the record without a holder; nil if it is no JSON object.
+func released(record []byte) []byte {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(record, &fields) != nil || fields == nil {
-		return nil, false
+		return nil
 	}
 	fields[holderField] = json.RawMessage(`""`)
 	out, err := json.Marshal(fields)
-	return out, err == nil
+	if err != nil {
+		return nil
+	}
+	return out
 }

@@ -116,9 +116,6 @@ func (l *Lock[Record]) read(ctx context.Context, s *session.Session) (record []b
 		return nil, 0, err
 	}
 	r, ok := decodeStored(data)
-	if ok {
-		ok = session.ValidatePath(r.candidate) == nil
-	}
 	if !ok {
 		return nil, stat.Mzxid, nil
 	}
@@ -127,10 +124,7 @@ func (l *Lock[Record]) read(ctx context.Context, s *session.Session) (record []b
 		return nil, 0, err
 	}
 	if !exists || candidate.Czxid != r.token {
-		r.record, ok = released(r.record)
-	}
-	if !ok {
-		return nil, stat.Mzxid, nil
+		return released(r.record), stat.Mzxid, nil
 	}
 	return r.record, stat.Mzxid, nil
 }
