@@ -2,7 +2,6 @@ package election
 
 import (
 	"context"
-	"errors"
 
 	"github.com/zkrecipes/zkrecipes/internal/contender"
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
@@ -36,7 +35,10 @@ func (e *Elector) enqueueCandidate(ctx context.Context) (*Candidacy, error) {
 	}
 	place, err := standing.Take(ctx, standing.Recipe[Leadership]{
 		Client: e.client, Kind: observe.Leadership, Path: e.path, Withdrawn: ErrWithdrawn, Failure: failure,
-		Hold: e.lead, Begin: (*Leadership).reportBegin, GiveBack: withdrawLeadership,
+		Hold: e.lead, Begin: (*Leadership).reportBegin,
+		GiveBack: func(ctx context.Context, l *Leadership) (bool, error) {
+			return l.end.Settle(l.Resign(ctx), ErrNotLeader)
+		},
 	}, queue)
 	if err != nil {
 		return nil, err
@@ -51,15 +53,6 @@ func (e *Elector) lead(ctx context.Context, c *contender.Contender, waiting *obs
 		return nil, err
 	}
 	return newLeadership(e, hold, c.Node().Stat.Czxid, waiting), nil
-}
-
-// withdrawLeadership resigns for a withdrawal; confirmed is false if the leader has resigned before,
-// without waiting for the server.
-func withdrawLeadership(ctx context.Context, l *Leadership) (confirmed bool, err error) {
-	if err := l.Resign(ctx); !errors.Is(err, ErrNotLeader) {
-		return true, err
-	}
-	return l.end.Confirmed(), nil
 }
 
 // mustPlace is the place in the queue; a zero Candidacy has none.

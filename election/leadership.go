@@ -146,12 +146,8 @@ func (l *Leadership) run(ctx context.Context, fn func(context.Context, *Leadersh
 // giveBack resigns, and returns nil when a server has confirmed that the znode is gone,
 // also if fn has resigned without waiting for that.
 func (l *Leadership) giveBack(ctx context.Context) error {
-	err := l.Resign(ctx)
-	switch {
-	case !errors.Is(err, ErrNotLeader):
+	if confirmed, err := l.end.Settle(l.Resign(ctx), ErrNotLeader); confirmed || err != nil {
 		return err
-	case l.end.Confirmed():
-		return nil
 	}
 	s := l.hold.Session()
 	within, cancel := s.GiveBackContext(ctx)

@@ -2,7 +2,6 @@ package lock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/zkrecipes/zkrecipes/internal/contender"
@@ -44,21 +43,13 @@ func (s *Semaphore) Enqueue(ctx context.Context, n int) (*PermitPlace, error) {
 			}
 			return p, err
 		},
-		Begin: func(p *Permits) { p.end.Begin() }, GiveBack: withdrawPermits,
+		Begin:    func(p *Permits) { p.end.Begin() },
+		GiveBack: func(ctx context.Context, p *Permits) (bool, error) { return p.end.Settle(p.Release(ctx), ErrNotHeld) },
 	}, s.queue(n))
 	if err != nil {
 		return nil, failure(ctx, op, s.path, err)
 	}
 	return &PermitPlace{s: s, place: place}, nil
-}
-
-// withdrawPermits releases the permits for a withdrawal; confirmed is false if the holder has
-// released them before, and no server has confirmed that yet.
-func withdrawPermits(ctx context.Context, p *Permits) (confirmed bool, err error) {
-	if err := p.Release(ctx); !errors.Is(err, ErrNotHeld) {
-		return true, err
-	}
-	return p.end.Confirmed(), nil
 }
 
 // mustPlace returns the place; a zero PermitPlace has none.

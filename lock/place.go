@@ -2,7 +2,6 @@ package lock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/zkrecipes/zkrecipes/internal/contender"
@@ -45,7 +44,8 @@ func (m *Mutex) Enqueue(ctx context.Context) (*Place, error) {
 	own := &Mutex{client: m.client, path: m.path, opts: m.opts, room: m.room, taken: true}
 	place, err := standing.Take(ctx, standing.Recipe[Held]{
 		Client: m.client, Kind: observe.Lock, Path: m.path, Withdrawn: ErrWithdrawn, Failure: failure,
-		Hold: own.holdPlace, Begin: func(h *Held) { h.end.Begin() }, GiveBack: withdrawHeld,
+		Hold: own.holdPlace, Begin: func(h *Held) { h.end.Begin() },
+		GiveBack: func(ctx context.Context, h *Held) (bool, error) { return h.end.Settle(h.Unlock(ctx), ErrNotHeld) },
 	}, queue)
 	if err != nil {
 		return nil, failure(ctx, op, m.path, err)
@@ -66,15 +66,6 @@ func (m *Mutex) holdPlace(ctx context.Context, c *contender.Contender, waiting *
 	h := m.bindHeld(l)
 	h.end.Observe(waiting.NewHold(h, false))
 	return h, nil
-}
-
-// withdrawHeld releases the lock for a withdrawal; confirmed is false if the holder has released
-// it before, and no server has confirmed that yet.
-func withdrawHeld(ctx context.Context, h *Held) (confirmed bool, err error) {
-	if err := h.Unlock(ctx); !errors.Is(err, ErrNotHeld) {
-		return true, err
-	}
-	return h.end.Confirmed(), nil
 }
 
 // mustPlace returns the place; a zero Place has none.

@@ -78,6 +78,15 @@ func (r *Release) Confirmed() bool {
 	return r.confirmed
 }
 
+// Settle takes the result of a giving back that may not have been the first. confirmed is
+// false if the hold was given back before, and no server has confirmed that yet.
+func (r *Release) Settle(err, notHeld error) (confirmed bool, _ error) {
+	if !errors.Is(err, notHeld) {
+		return true, err
+	}
+	return r.Confirmed(), nil
+}
+
 // reportEnd reports the end of the hold, unless another call has ended the hold.
 func (r *Release) reportEnd(err, notHeld error) {
 	if errors.Is(err, notHeld) {
