@@ -27,7 +27,7 @@ type Options struct {
 	// Address returns the address of the leader, for the header [LeaderHeader] of refused
 	// requests and for [Leader.Address]; usually the candidate's ID, if [election.Options]
 	// has the address as ID. Clients see the result. Every instance then follows the
-	// election, which costs two reads per change of the leader. Default: none.
+	// election, at the cost of [election.Elector.Observe]. Default: none.
 	Address func(leader election.Candidate) string
 	// Issuer makes a fencing token at the begin of each leadership, before Start: the
 	// contexts of requests, Start and Stop have the token. If the token cannot be made, Run

@@ -41,8 +41,8 @@ func (f *Failure) Report() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v\n\n", f)
 	if f.Runs > 0 {
-		fmt.Fprintf(&b, "Of %d faults, %d are needed (%d runs; the last schedule failed in %d of %d more):\n\n",
-			len(f.Schedule), len(f.Shortest), f.Runs, f.Confirmed, confirmations)
+		fmt.Fprintf(&b, "Faults that are needed: %d of %d (%d runs; the last schedule failed in %d of %d more):\n\n",
+			len(f.Shortest), len(f.Schedule), f.Runs, f.Confirmed, confirmations)
 	}
 	fmt.Fprintf(&b, "%s\n", indent(f.Shortest.String()))
 	at := f.History.timeOf(f.Err)
