@@ -25,8 +25,10 @@ func (l *Leader) followLeader(ctx context.Context) (stop func()) {
 	var following sync.WaitGroup
 	// Waited for by stop, which ends it.
 	following.Go(func() {
-		// An error comes with a state without a leader: no address is better than an old one.
-		for state := range l.e.Observe(ctx) {
+		for state, err := range l.e.Observe(ctx) {
+			if err != nil {
+				state.Leader = nil // it cannot be read: no address is better than an old one
+			}
 			l.setLeader(state.Leader)
 		}
 		l.setLeader(nil)

@@ -19,8 +19,8 @@ type Ledger struct {
 	mu     sync.Mutex
 	waits  map[uint64]observe.WaitBegun
 	grants map[uint64][]string // the znodes of the holds of the newest waits that were granted
-	shared map[uint64]string   // the paths of waits that may share a hold with a concurrent wait, as those of one place do
-	had    map[string]bool     // the paths that had a hold
+	shared map[uint64]string   // the paths of waits that may share a hold with another wait
+	led    map[string]bool     // the paths that had a leadership
 	kept   []uint64            // the waits of grants that have a hold, the oldest first
 	holds  map[uint64]observe.Hold
 	caches map[string]*cachePeriods
@@ -33,7 +33,7 @@ type Ledger struct {
 // NewLedger makes a ledger for a client that is not connected yet.
 func NewLedger() *Ledger {
 	return &Ledger{
-		waits: map[uint64]observe.WaitBegun{}, grants: map[uint64][]string{}, shared: map[uint64]string{}, had: map[string]bool{},
+		waits: map[uint64]observe.WaitBegun{}, grants: map[uint64][]string{}, shared: map[uint64]string{}, led: map[string]bool{},
 		holds: map[uint64]observe.Hold{}, caches: map[string]*cachePeriods{}, status: session.Connecting.String(),
 	}
 }
@@ -56,11 +56,6 @@ func (l *Ledger) Observe(ctx context.Context, e observe.Event) {
 		if _, known := l.waits[e.ID]; known || e.ID == 0 || e.Kind == "" || e.Path == "" || e.Begun.IsZero() {
 			l.fault("begins wrongly: %#v", e)
 		}
-		for id, other := range l.waits {
-			if other.Kind == e.Kind && other.Path == e.Path {
-				l.shared[id], l.shared[e.ID] = e.Path, e.Path
-			}
-		}
 		l.waits[e.ID] = e
 		l.step(e)
 	case observe.WaitQueued:
@@ -76,6 +71,9 @@ func (l *Ledger) Observe(ctx context.Context, e observe.Event) {
 		if e.Err == nil && e.Kind.Held() {
 			l.grants[e.ID] = nil
 		}
+		if e.Kind == observe.Leadership {
+			l.shared[e.ID] = e.Path
+		}
 		l.step(e, classOf(e.Err))
 	case observe.HoldBegun:
 		_, known := l.holds[e.ID]
@@ -85,8 +83,10 @@ func (l *Ledger) Observe(ctx context.Context, e observe.Event) {
 		if e.Wait != 0 {
 			l.noteHoldLocked(e.Hold)
 		}
-		l.had[e.Path] = true
-		delete(l.shared, e.Wait)
+		if e.Kind == observe.Leadership {
+			l.led[e.Path] = true
+			delete(l.shared, e.Wait)
+		}
 		l.holds[e.ID] = e.Hold
 		l.step(e)
 	case observe.HoldEnded:
@@ -195,7 +195,7 @@ func (l *Ledger) Check() error {
 		wrong = append(wrong, fmt.Errorf("never ends: %#v", w)) //nolint:err113 // a test's
 	}
 	for id, znodes := range l.grants {
-		if len(znodes) == 0 && !l.had[l.shared[id]] {
+		if len(znodes) == 0 && !l.led[l.shared[id]] {
 			wrong = append(wrong, fmt.Errorf("granted, and never held: wait %d", id)) //nolint:err113 // a test's
 		}
 	}
