@@ -127,6 +127,7 @@ func TestEventsOfTwoAwaitsOfOneCandidacy(t *testing.T) {
 		require.NoError(w, err)
 		k, err := e.Stand(w.Ctx)
 		require.NoError(w, err)
+		w.ShareHolds(dir)
 		won := make(chan *election.Leadership, 2)
 		for range 2 {
 			// Waited for below; ends with the leadership.

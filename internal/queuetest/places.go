@@ -115,6 +115,7 @@ func oneHoldOfSeveralAwaits(t *testing.T, tg Target) {
 	tg.enqueuing(t, func(s *scene) {
 		h := s.get(s.next().Rival)
 		p := s.enqueue(s.next())
+		s.ShareHolds(tg.Path)
 		a, b := s.startAcquire(s.Ctx, p.Await), s.startAcquire(s.Ctx, p.Await)
 		_, err := p.Await(s.Within(time.Second))
 		require.ErrorIs(s, err, context.DeadlineExceeded, "a waiter goes by its own context")

@@ -19,8 +19,8 @@ type Ledger struct {
 	mu     sync.Mutex
 	waits  map[uint64]observe.WaitBegun
 	grants map[uint64][]string // the znodes of the holds of the newest waits that were granted
-	shared map[uint64]string   // the paths of waits that may share a hold with another wait
-	led    map[string]bool     // the paths that had a leadership
+	shared map[uint64]string   // the paths of waits that may share a hold with another wait; see ShareHolds
+	held   map[string]bool     // the paths with shared holds: whether there was one
 	kept   []uint64            // the waits of grants that have a hold, the oldest first
 	holds  map[uint64]observe.Hold
 	caches map[string]*cachePeriods
@@ -33,9 +33,16 @@ type Ledger struct {
 // NewLedger makes a ledger for a client that is not connected yet.
 func NewLedger() *Ledger {
 	return &Ledger{
-		waits: map[uint64]observe.WaitBegun{}, grants: map[uint64][]string{}, shared: map[uint64]string{}, led: map[string]bool{},
+		waits: map[uint64]observe.WaitBegun{}, grants: map[uint64][]string{}, shared: map[uint64]string{}, held: map[string]bool{},
 		holds: map[uint64]observe.Hold{}, caches: map[string]*cachePeriods{}, status: session.Connecting.String(),
 	}
+}
+
+// ShareHolds allows waits on path to share a hold, as several calls of Await of one place do.
+func (l *Ledger) ShareHolds(path string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held[path] = false
 }
 
 // maxSteps and maxKept bound the memory of a ledger.
@@ -71,7 +78,7 @@ func (l *Ledger) Observe(ctx context.Context, e observe.Event) {
 		if e.Err == nil && e.Kind.Held() {
 			l.grants[e.ID] = nil
 		}
-		if e.Kind == observe.Leadership {
+		if _, shared := l.held[e.Path]; shared {
 			l.shared[e.ID] = e.Path
 		}
 		l.step(e, classOf(e.Err))
@@ -83,8 +90,8 @@ func (l *Ledger) Observe(ctx context.Context, e observe.Event) {
 		if e.Wait != 0 {
 			l.noteHoldLocked(e.Hold)
 		}
-		if e.Kind == observe.Leadership {
-			l.led[e.Path] = true
+		if _, shared := l.held[e.Path]; shared {
+			l.held[e.Path] = true
 			delete(l.shared, e.Wait)
 		}
 		l.holds[e.ID] = e.Hold
@@ -195,7 +202,7 @@ func (l *Ledger) Check() error {
 		wrong = append(wrong, fmt.Errorf("never ends: %#v", w)) //nolint:err113 // a test's
 	}
 	for id, znodes := range l.grants {
-		if len(znodes) == 0 && !l.led[l.shared[id]] {
+		if len(znodes) == 0 && !l.held[l.shared[id]] {
 			wrong = append(wrong, fmt.Errorf("granted, and never held: wait %d", id)) //nolint:err113 // a test's
 		}
 	}

@@ -15,6 +15,7 @@ func TestLedgerWantsAHoldForEveryGrant(t *testing.T) {
 	hold := func(id uint64, znode string) observe.Hold {
 		return observe.Hold{ID: id, Kind: observe.Lock, Path: "/t", Wait: 1, Znode: znode, Token: 1, Session: 1}
 	}
+	twinWait := observe.Wait{ID: 6, Kind: observe.Lock, Path: "/t", Begun: wait.Begun}
 	begun, granted := observe.WaitBegun{Wait: wait}, observe.WaitEnded{Wait: wait}
 	ended := func(h observe.Hold) observe.HoldEnded { return observe.HoldEnded{Hold: h, End: observe.Released} }
 	a, b, twin := hold(2, "/t/a"), hold(3, "/t/b"), hold(4, "/t/a")
@@ -37,13 +38,17 @@ func TestLedgerWantsAHoldForEveryGrant(t *testing.T) {
 			observe.HoldBegun{Hold: led}, ended(led),
 		}, ""},
 		"a leadership without a hold": {[]observe.Event{observe.WaitBegun{Wait: lead(1)}, observe.WaitEnded{Wait: lead(1)}}, "granted, and never held"},
-		"refused":                     {[]observe.Event{begun, observe.WaitEnded{Wait: wait, Err: errors.New("refused")}}, ""},
-		"endless wait":                {[]observe.Event{begun}, "never ends"},
-		"endless hold":                {[]observe.Event{begun, granted, observe.HoldBegun{Hold: a}}, "held, and never ends"},
-		"ended twice":                 {[]observe.Event{begun, granted, observe.HoldBegun{Hold: a}, ended(a), ended(a)}, "ends, and is not held"},
+		"a lock is not shared": {[]observe.Event{
+			begun, observe.WaitBegun{Wait: twinWait}, granted, observe.WaitEnded{Wait: twinWait}, observe.HoldBegun{Hold: a}, ended(a),
+		}, "granted, and never held"},
+		"refused":      {[]observe.Event{begun, observe.WaitEnded{Wait: wait, Err: errors.New("refused")}}, ""},
+		"endless wait": {[]observe.Event{begun}, "never ends"},
+		"endless hold": {[]observe.Event{begun, granted, observe.HoldBegun{Hold: a}}, "held, and never ends"},
+		"ended twice":  {[]observe.Event{begun, granted, observe.HoldBegun{Hold: a}, ended(a), ended(a)}, "ends, and is not held"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := world.NewLedger()
+			l.ShareHolds("/e")
 			for _, e := range c.events {
 				l.Observe(t.Context(), e)
 			}

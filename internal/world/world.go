@@ -103,6 +103,13 @@ func IsWaitOrHold(e observe.Event) bool {
 	return false
 }
 
+// ShareHolds allows waits on path of the present clients to share a hold; see Ledger.
+func (w *World) ShareHolds(path string) {
+	for _, l := range w.ledgers {
+		l.ShareHolds(path)
+	}
+}
+
 // checkLedgers checks, after all clients were closed, that their events add up.
 func (w *World) checkLedgers() {
 	w.Helper()
