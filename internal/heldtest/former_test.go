@@ -27,8 +27,8 @@ func TestLostHolderIsNotBlockedByItsFormerSession(t *testing.T) {
 			take := k.setup(e)
 			h := e.taken(take)
 			token := h.Token()
+			znode := e.znode(h) // before the client returns, and removes it
 			w.Away(h.Context())
-			znode := e.znode(h)
 			_ = h.Release(e.ctx) // which tells of the loss
 			if l, ok := h.(*locktable.Held); ok {
 				_ = l.Owner().Release(e.ctx) // which holds other locks, too
