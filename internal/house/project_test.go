@@ -1,33 +1,39 @@
 package house
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// project loads the tree of this package.
+// project is the tree of this package, loaded once.
 func project(t *testing.T) *Tree {
 	t.Helper()
-	dir, err := os.Getwd()
+	tree, err := loadProject()
 	require.NoError(t, err)
-	for {
-		mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-		if err == nil && strings.Contains(string(mod), "module github.com/zkrecipes/zkrecipes\n") {
-			break
-		}
-		parent := filepath.Dir(dir)
-		require.NotEqual(t, dir, parent, "the tests run outside of the project")
-		dir = parent
-	}
-	tree, err := Load(os.DirFS(dir))
-	require.NoError(t, err)
-	require.Equal(t, "github.com/zkrecipes/zkrecipes", tree.Module)
 	return tree
 }
+
+var loadProject = sync.OnceValues(func() (*Tree, error) {
+	dir, err := os.Getwd()
+	for err == nil {
+		mod, failed := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if failed == nil && strings.Contains(string(mod), "module github.com/zkrecipes/zkrecipes\n") {
+			return Load(os.DirFS(dir))
+		}
+		if parent := filepath.Dir(dir); parent != dir {
+			dir = parent
+			continue
+		}
+		err = errors.New("the tests run outside of the project")
+	}
+	return nil, err
+}) // read only
 
 func TestTheProjectKeepsTheRulesOfTheHouse(t *testing.T) {
 	tree := project(t)

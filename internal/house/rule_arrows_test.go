@@ -3,6 +3,7 @@ package house
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // layer lists the allowed imports, within this module, of the packages in and below
@@ -63,7 +64,7 @@ func commands() (out []string) {
 
 // layers is the picture of docs/project/architecture.md, top to bottom. Of two
 // entries for a folder, the longer entry counts.
-func layers() []layer {
+var layers = sync.OnceValue(func() []layer {
 	public := append(published(), "session", events, "health", "rebalanser/...", "zktest/...")
 	above := append(recipes(), "discovery", "session", events, reports, mechanics, formats+"/...", versions, names, parts, posts, receivers, waits)
 	out := []layer{
@@ -143,7 +144,7 @@ func layers() []layer {
 		out = append(out, layer{dir, append(slices.Clone(above), dir+"/...")})
 	}
 	return out
-}
+}) // read only
 
 // layerOf finds the layer of a folder.
 func layerOf(dir string) (best layer, ok bool) {

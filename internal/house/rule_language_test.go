@@ -15,8 +15,9 @@ type turn struct {
 }
 
 // turns are for all prose: comments, documents, pages, and the texts printed by programs.
-func turns() []turn {
-	var out []turn
+// A text that first does not match has none of them.
+func turns() (first *regexp.Regexp, out []turn) {
+	var all []string
 	for found, write := range map[string]string{
 		`anew`:                          "again, or the verb retry",
 		`for ever`:                      "indefinitely",
@@ -38,9 +39,12 @@ func turns() []turn {
 		`behavio[u]r|colo[u]r|favo[u]r|hono[u]r|neighbo[u]r|label[l]ed|cancel[l](ed|ing)|licen[c]e|catalog[u]e|(serial|recogn|organ|initial|synchron)is(e[ds]?|ing|ation)`: "the American spelling",
 	} {
 		out = append(out, turn{regexp.MustCompile(`(^|[^\w/.-])(` + found + `)\b`), write})
+		all = append(all, found)
 	}
+	all = append(all, "there")
 	// "is there" where nothing follows means "exists"; elsewhere it may be a question.
-	return append(out, turn{regexp.MustCompile(`(^|\W)((is|are|was|were) there)([.,;:)]|$)`), "exists, or is present"})
+	out = append(out, turn{regexp.MustCompile(`(^|\W)((is|are|was|were) there)([.,;:)]|$)`), "exists, or is present"})
+	return regexp.MustCompile(`\b(` + strings.Join(all, "|") + `)\b`), out
 }
 
 // subject finds a sentence of a comment whose subject is a clause.
@@ -51,8 +55,11 @@ var subject = regexp.MustCompile(`(^|[.:;] )(Who|What|Those who) [^?]*?(\.|$)`) 
 // subjects of sentences. The rules themselves, and quotations, are left out.
 func Language(t *Tree) []Finding {
 	var out []Finding
-	all := turns()
+	first, all := turns()
 	check := func(f *File, line int, text string) {
+		if !first.MatchString(text) {
+			return
+		}
 		for _, turn := range all {
 			if m := turn.found.FindStringSubmatch(text); m != nil {
 				out = append(out, Finding{f.Path, line, "\"" + m[2] + "\": write " + turn.write})
