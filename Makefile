@@ -2,7 +2,7 @@
 GO ?= go
 # soak: how many random histories, and which tests make them.
 SEEDS ?= 1000
-SOAK ?= Soak|Seeds|Random|Stress|UnderEveryFault|ManyTasks|ThousandsOf|IsShared
+SOAK ?= Soak|Seeds|Random|Stress|UnderEveryFault|UnderEveryTwo|RoundsOf|ManyTasks|ThousandsOf|IsShared
 SOAK_TIMEOUT ?= 24h
 
 .PHONY: txnlogs watch-demo ztest test race lint vet ci soak image newer upgrade keepers versions prove kubernetes newcomer tidy modules snapshot api mutants fuzz

@@ -256,7 +256,7 @@ func history(w *world.World, seed uint64, servers int) error {
 // TestStress has three clients register, update, move and unregister while
 // everything breaks (CL14, CL19, CH51-CH54, CH58).
 func TestStress_CL14_CL19_CH51_CH52_CH53_CH54_CH58(t *testing.T) {
-	seeds := map[int]int{1: 24, 3: 12}
+	seeds := map[int]int{1: 12, 3: 8}
 	if testing.Short() {
 		seeds = map[int]int{1: 6, 3: 4}
 	}

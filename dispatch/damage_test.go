@@ -38,7 +38,7 @@ func (w *World) damage(rnd *rand.Rand, overwrite bool) {
 // tasks run and masters and workers come and go. No role ends, new tasks work soon
 // afterwards, and everything can be purged.
 func TestQueueWorksAfterAnythingWasDeletedOrOverwritten(t *testing.T) {
-	seeds := int64(12)
+	seeds := int64(8)
 	if testing.Short() { // under the race detector
 		seeds = 4
 	}

@@ -315,7 +315,7 @@ func TestEachStartsAllFunctionsTogether_R27(t *testing.T) {
 // The same under every fault at every request of a waiting member, and of an
 // awaited member.
 func TestWholeSetsUnderEveryFault_R27(t *testing.T) {
-	everyFault(t, false, func(mode rebalanser.Mode) world.Trial {
+	everyFault(t, func(mode rebalanser.Mode) world.Trial {
 		return trial(mode, "take over what two have, leave", func(ctx context.Context, p *play) error {
 			p.sets = follow(p.srv, mode)
 			if _, err := p.admin(p.party.Other).AddResources(ctx, names(6)[4:]...); err != nil {

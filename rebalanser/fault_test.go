@@ -174,35 +174,15 @@ func (p *play) next(ctx context.Context) error {
 	return p.until(ctx, "nothing is left behind", func() bool { return leftBehind(p.srv) == nil })
 }
 
-// few are the faults with the most unknown outcomes.
-func few() []matrix.Fault {
-	return []matrix.Fault{matrix.LostReply, matrix.SilentReply, matrix.BlackHole, matrix.ExpireAfter, matrix.CancelUnknown}
-}
-
-// others are all but these.
-func others(faults []matrix.Fault) []matrix.Fault {
-	return slices.DeleteFunc(matrix.All(), func(f matrix.Fault) bool { return slices.Contains(faults, f) })
-}
-
-// everyFault runs trials in either mode: with all faults at all requests if
-// thorough is set or with ZKTEST_SEEDS, otherwise with few faults at all
-// requests, and with the others at every fourth.
-func everyFault(t *testing.T, thorough bool, trials func(mode rebalanser.Mode) world.Trial) {
+// everyFault runs trials in either mode.
+func everyFault(t *testing.T, trials func(mode rebalanser.Mode) world.Trial) {
 	t.Helper()
 	for _, mode := range modes() {
 		t.Run(mode.String(), func(t *testing.T) {
 			t.Parallel()
 			c := trials(mode).Case()
-			switch {
-			case testing.Short():
-				if c.Faults = few()[:1]; mode == rebalanser.ResourceBarrier || thorough {
-					c.Faults = []matrix.Fault{matrix.LostReply, matrix.ExpireAfter}
-				}
-			case !thorough && world.Seeds(0) == 0:
-				c.Faults = few()
-				rest := sparse(trials(mode).Case(), 4)
-				rest.Faults = others(few())
-				require.NotZero(t, matrix.Run(t, rest).Cases)
+			if testing.Short() {
+				c.Faults = []matrix.Fault{matrix.LostReply, matrix.ExpireAfter}
 			}
 			res := matrix.Run(t, c)
 			require.Greater(t, res.Cases, 12)
@@ -211,20 +191,8 @@ func everyFault(t *testing.T, thorough bool, trials func(mode rebalanser.Mode) w
 	}
 }
 
-// sparse is a case in which only every each-th request counts.
-func sparse(c matrix.Case, each int64) matrix.Case {
-	var n atomic.Int64
-	setup := c.Setup
-	c.Setup = func(e *matrix.Env) error {
-		defer n.Store(0) // the counted requests come afterwards
-		return setup(e)
-	}
-	c.Counts = func(r zktest.Request) bool { return matrix.DefaultCounts(r) && n.Add(1)%each == 0 }
-	return c
-}
-
 func TestFollowerUnderEveryFault_R31_R32_R33_R48(t *testing.T) {
-	everyFault(t, true, func(mode rebalanser.Mode) world.Trial {
+	everyFault(t, func(mode rebalanser.Mode) world.Trial {
 		return trial(mode, "join others, take over, leave", func(ctx context.Context, p *play) error {
 			p.join(ctx, "other", p.party.Other, rebalanser.Options{})
 			return p.until(ctx, "the other owns all", p.owns("other", 4))
@@ -237,7 +205,7 @@ func TestFollowerUnderEveryFault_R31_R32_R33_R48(t *testing.T) {
 }
 
 func TestCoordinatorUnderEveryFault_R34_R46_X6_X7(t *testing.T) {
-	everyFault(t, false, func(mode rebalanser.Mode) world.Trial {
+	everyFault(t, func(mode rebalanser.Mode) world.Trial {
 		return trial(mode, "make the group, coordinate, give up, take back", nil, func(ctx context.Context, p *play) error {
 			m := p.join(ctx, "tested", p.party.Tested, rebalanser.Options{})
 			err := p.until(ctx, "it is a member", func() bool { return m.group.State().Coordinator })
@@ -251,7 +219,7 @@ func TestCoordinatorUnderEveryFault_R34_R46_X6_X7(t *testing.T) {
 }
 
 func TestStaticMemberUnderEveryFault(t *testing.T) {
-	everyFault(t, false, func(mode rebalanser.Mode) world.Trial {
+	everyFault(t, func(mode rebalanser.Mode) world.Trial {
 		static := rebalanser.Options{Instance: "static-1", DepartureDelay: time.Second}
 		return trial(mode, "join as an instance, take over, leave", func(ctx context.Context, p *play) error {
 			p.join(ctx, "other", p.party.Other, rebalanser.Options{DepartureDelay: time.Second})
@@ -265,7 +233,7 @@ func TestStaticMemberUnderEveryFault(t *testing.T) {
 }
 
 func TestAdministrationUnderEveryFault(t *testing.T) {
-	everyFault(t, false, func(mode rebalanser.Mode) world.Trial {
+	everyFault(t, func(mode rebalanser.Mode) world.Trial {
 		return trial(mode, "add, remove, pause, resume, look", func(ctx context.Context, p *play) error {
 			p.join(ctx, "other", p.party.Other, rebalanser.Options{})
 			return p.until(ctx, "the other owns all", p.owns("other", 4))

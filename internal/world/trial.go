@@ -127,16 +127,22 @@ func Pairs(faults ...matrix.Fault) []matrix.Fault {
 	return faults
 }
 
-// Case is the trial for matrix. With -short, for the race detector, Case has
-// one fault of each kind: the loss of a reply, a session and a caller.
+// Case is the trial for matrix. With -short, for the race detector, Case has one fault
+// of each kind, at each request: the loss of a reply, a session and a caller. Without, it
+// has all faults, between the first and the last request every third of them; with
+// ZKTEST_SEEDS everywhere.
 func (tr Trial) Case() matrix.Case {
 	var faults []matrix.Fault
-	if testing.Short() {
-		faults = []matrix.Fault{matrix.LostReply, matrix.ExpireAfter, matrix.CancelUnknown}
+	every := 3
+	switch {
+	case testing.Short():
+		faults, every = []matrix.Fault{matrix.LostReply, matrix.ExpireAfter, matrix.CancelUnknown}, 1
+	case Seeds(1) > 1:
+		every = 1
 	}
 	tr.Excuses = slices.Concat(tr.Excuses, productExcuses())
 	return matrix.Case{
-		Name: tr.Name, Racy: true, Counts: tr.Counts, Faults: faults, Options: withProduct(tr.Options),
+		Name: tr.Name, Racy: true, Counts: tr.Counts, Faults: faults, Every: every, Options: withProduct(tr.Options),
 		Setup: tr.setup,
 		Op:    func(ctx context.Context, e *matrix.Env) error { return tr.Op(ctx, e.State.(*Party)) },
 		Check: tr.check,

@@ -135,6 +135,11 @@ type Case struct {
 	// and tries every Mixed-th of all pairs; 1 tries all. Default: only equal
 	// faults.
 	Mixed int
+	// Every shortens the matrix of an operation with many requests: at its first and
+	// at its last request all faults are tried, and at each request between them every
+	// Every-th, in turns, so that consecutive requests meet different faults. Of pairs
+	// of equal faults every Every-th is tried. Default: all.
+	Every int
 	// Counts selects the counted requests of Dial's connections; nil means
 	// DefaultCounts.
 	Counts func(zktest.Request) bool
@@ -184,8 +189,10 @@ func Explore(t *testing.T, c Case) Result {
 		return res
 	}
 	for k := 1; k <= res.Requests; k++ {
-		for _, f := range c.Faults {
-			res.try(t, &c, strike{f, k}, strike{})
+		for i, f := range c.Faults {
+			if k == 1 || k == res.Requests || c.has(k+i) {
+				res.try(t, &c, strike{f, k}, strike{})
+			}
 		}
 		for _, f := range c.Pairs {
 			res.pairs(t, &c, strike{f, k})
@@ -204,6 +211,9 @@ func Explore(t *testing.T, c Case) Result {
 	}
 	return res
 }
+
+// has reports whether the n-th of the cases that Every shortens is tried.
+func (c *Case) has(n int) bool { return c.Every <= 1 || n%c.Every == 0 }
 
 // racyRuns is the number of runs without a fault in which the requests of a Racy case are
 // counted. Background requests (watches of held locks, say) come before the end of the
@@ -236,8 +246,8 @@ func (r *Result) pairs(t *testing.T, c *Case, first strike) {
 	t.Helper()
 	seen, _ := c.run(t, first, strike{}) // how many requests follow the first fault?
 	for at := first.at + 1; at <= seen; at++ {
-		for _, f := range c.Pairs {
-			if r.mixed++; c.Mixed > 0 && r.mixed%c.Mixed == 0 || c.Mixed == 0 && f == first.fault {
+		for i, f := range c.Pairs {
+			if r.mixed++; c.Mixed > 0 && r.mixed%c.Mixed == 0 || c.Mixed == 0 && f == first.fault && c.has(first.at+at+i) {
 				r.try(t, c, first, strike{f, at})
 			}
 		}

@@ -412,6 +412,39 @@ func TestMixedPairsAreOfTwoFaultsInEitherOrder(t *testing.T) {
 	require.Equal(t, []string{all[0], all[3]}, explore(0))
 }
 
+func TestEveryTriesAllAtTheEndsAndTakesTurnsBetween(t *testing.T) {
+	explore := func(requests, every int, pairs ...matrix.Fault) (out []string) {
+		res := matrix.Explore(t, matrix.Case{
+			Name: "reads", Faults: []matrix.Fault{matrix.Pause, matrix.Cut}, Pairs: pairs, Every: every, Setup: setup,
+			Op: func(_ context.Context, e *matrix.Env) error {
+				for range requests {
+					if err := retry(func() error { _, _, err := e.State.(*zk.Conn).Exists("/a"); return err }); err != nil {
+						return err
+					}
+				}
+				return nil
+			},
+			Check: func(e *matrix.Env) error {
+				if e.Request == 0 || len(pairs) > 0 && e.Second == 0 {
+					return nil
+				}
+				return errors.New("so it is")
+			},
+		})
+		for _, f := range res.Failures {
+			out = append(out, strings.TrimSuffix(strings.Replace(f.Error(), " at request", "", 1), ": so it is"))
+		}
+		return out
+	}
+	require.Equal(t, []string{"Pause 1", "Cut 1", "Cut 2", "Pause 3", "Pause 4", "Cut 4"}, explore(4, 3))
+	require.Equal(t, []string{"Pause 1", "Cut 1", "Pause 2", "Cut 2"}, explore(2, 3), "there are only ends")
+	require.Len(t, explore(4, 0), 8)
+	require.Len(t, explore(4, 1), 8)
+	require.Equal(t, []string{"Pauses 1 and 2"}, explore(2, 3, matrix.Pause))
+	require.Equal(t, []string{"Pauses 1 and 2", "Pauses 2 and 4"}, explore(4, 3, matrix.Pause))
+	require.Len(t, explore(4, 0, matrix.Pause), 6)
+}
+
 func TestEventuallyWaitsInVirtualTime(t *testing.T) {
 	res := matrix.Explore(t, matrix.Case{
 		Name:    "ensemble is ready before Setup",
