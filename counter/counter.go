@@ -4,7 +4,7 @@ import (
 	"context"
 	"iter"
 
-	"github.com/zkrecipes/zkrecipes/internal/follow"
+	"github.com/zkrecipes/zkrecipes/internal/batchwrite"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -31,30 +31,26 @@ type State struct {
 // reports an invalid argument. Keep and share the counter: each counter with
 // changes has a znode of its own until the session ends. o may be nil.
 func New(client *session.Client, path string, o *Options) *Counter {
-	r, opts := newBatcher(client, path, o, nil)
-	if r.err == nil && opts.Block != 0 {
-		r.err = errOnlySequence
-	}
-	return &Counter{r}
+	return &Counter{newBatcher(client, path, o.orDefault(), setup{})}
 }
 
 // batcher is the batcher of the counter; a zero Counter has none.
-func (c *Counter) batcher() *batcher { return receiver.OrZero(c).r.orPanic("counter.New") }
+func (c *Counter) batcher() *batcher { return receiver.OrZero(c).r.orMissing("counter.New") }
 
 // Path returns the path argument of [New].
-func (c *Counter) Path() string { return c.batcher().path }
+func (c *Counter) Path() string { return c.batcher().Path() }
 
 // Get returns the number. Get sees all changes committed before the call; this
 // needs a quorum, as a change does. [Counter.Watch] reads more cheaply. Errors:
 // ErrCorrupt, the context's error, or an error of package session.
 func (c *Counter) Get(ctx context.Context) (int64, error) {
-	now, err := c.batcher().read(ctx)
+	now, err := c.batcher().Read(ctx)
 	value := int64(0)
 	if err == nil && now != nil {
-		value, err = c.batcher().format.decode(now.data)
+		value, err = c.batcher().format.decode(now.Data)
 	}
 	if err != nil {
-		return 0, failure(ctx, "get", c.batcher().path, err)
+		return 0, failure(ctx, "get", c.batcher().Path(), err)
 	}
 	return value, nil
 }
@@ -93,22 +89,22 @@ func (c *Counter) Set(ctx context.Context, v int64) error {
 // as for Add.
 func (c *Counter) CompareAndSwap(ctx context.Context, old, new int64) (bool, error) {
 	const name = "compare and swap"
-	if err := c.batcher().checkCall(ctx); err != nil {
-		return false, failure(ctx, name, c.batcher().path, err)
+	if err := c.batcher().CheckCall(ctx); err != nil {
+		return false, failure(ctx, name, c.batcher().Path(), err)
 	}
 	if err := c.batcher().format.fits(new); err != nil {
-		return false, failure(ctx, name, c.batcher().path, err)
+		return false, failure(ctx, name, c.batcher().Path(), err)
 	}
 	out, err := c.batcher().change(ctx, &op{kind: swap, from: old, to: new})
 	if err != nil {
-		return false, failure(ctx, name, c.batcher().path, err)
+		return false, failure(ctx, name, c.batcher().Path(), err)
 	}
-	return out.ok, nil
+	return out.OK, nil
 }
 
 // change carries out o and adds the operation to its error.
 func (c *Counter) change(ctx context.Context, name string, o *op) (int64, error) {
-	err := c.batcher().checkCall(ctx)
+	err := c.batcher().CheckCall(ctx)
 	if err == nil && o.kind == set {
 		err = c.batcher().format.fits(o.to)
 	}
@@ -117,9 +113,9 @@ func (c *Counter) change(ctx context.Context, name string, o *op) (int64, error)
 		out, err = c.batcher().change(ctx, o)
 	}
 	if err != nil {
-		return 0, failure(ctx, name, c.batcher().path, err)
+		return 0, failure(ctx, name, c.batcher().Path(), err)
 	}
-	return out.value, nil
+	return out.Value, nil
 }
 
 // Watch iterates over the counter's states: first the present state, as the
@@ -131,38 +127,8 @@ func (c *Counter) change(ctx context.Context, name string, o *op) (int64, error)
 // the creation of an unreadable znode nor changes of the access list: Watch
 // notices both on the next connection.
 func (c *Counter) Watch(ctx context.Context) iter.Seq2[State, error] {
-	read := func(ctx context.Context, s *session.Session) (State, *session.Watch, error) {
-		now, exists, w, err := readAndWatch(ctx, s, c.batcher().path)
-		if err != nil {
-			return State{}, w, err
-		}
-		value, err := c.batcher().format.decode(now.data)
-		if err != nil {
-			w.Stop()
-			return State{}, nil, err
-		}
-		return State{Value: value, Exists: exists, Version: now.version, Zxid: now.mzxid}, w, nil
-	}
-	return states(ctx, c.batcher(), read)
-}
-
-// states are the states returned by read, with errors that name the path.
-func states[T comparable](ctx context.Context, r *batcher, read follow.Read[T]) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		const name = "watch"
-		if err := r.checkCall(ctx); err != nil {
-			var none T
-			yield(none, failure(ctx, name, r.path, err))
-			return
-		}
-		same := func(a, b T) bool { return a == b }
-		for now, err := range follow.States(ctx, follow.Sessions{Client: r.client, WithoutQuorum: true}, r.path, read, same) {
-			if err != nil {
-				err = failure(ctx, name, r.path, err)
-			}
-			if !yield(now, err) {
-				return
-			}
-		}
-	}
+	return watch(ctx, c.batcher(), false, func(now batchwrite.State, exists bool) (State, error) {
+		value, err := c.batcher().format.decode(now.Data)
+		return State{Value: value, Exists: exists, Version: now.Version, Zxid: now.Mzxid}, err
+	})
 }

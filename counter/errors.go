@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/zkrecipes/zkrecipes/internal/batchwrite"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -24,7 +25,7 @@ var (
 	// becomes -1 when another library, or a Set without knowledge of the last
 	// value, makes the 4294967295th change of a node (other changes of this
 	// package step over -1). The next change ends the state: call Set.
-	ErrVersion = errors.New("the version is -1, on which no change can depend")
+	ErrVersion = batchwrite.ErrVersion
 	// ErrReused: the numbers reserved by a Sequence are not above the numbers
 	// handed out before: another client set its znode back, or deleted it.
 	ErrReused = errors.New("the sequence was set back: its numbers would be handed out twice")
@@ -33,9 +34,4 @@ var (
 // failure names operation and path.
 func failure(ctx context.Context, op, path string, err error) error {
 	return holding.Failure(ctx, "counter", op, path, err)
-}
-
-// unknownOutcome is the error of a change that may have been made.
-func unknownOutcome(path string, reason error) error {
-	return &session.UnknownOutcomeError{Op: "change", Path: path, Reason: reason}
 }

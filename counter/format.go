@@ -28,7 +28,7 @@ const (
 // check checks whether the format is valid.
 func (f Format) check() error {
 	if f < CuratorLong || f > KazooText {
-		return fmt.Errorf("%w: Format is %d; it must be CuratorLong, CuratorInt or KazooText", ErrInvalidArgument, int(f))
+		return fmt.Errorf("Format is %d; it must be CuratorLong, CuratorInt or KazooText", int(f))
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/zkrecipes/zkrecipes/internal/batchwrite"
 	"github.com/zkrecipes/zkrecipes/internal/follow"
 	"github.com/zkrecipes/zkrecipes/internal/format/counterformat"
 	"github.com/zkrecipes/zkrecipes/internal/observing"
@@ -26,23 +27,19 @@ type Latch struct{ r *batcher }
 // count has a znode of its own until the session ends. o may be nil; leave Format and Block
 // zero.
 func NewLatch(client *session.Client, path string, o *Options) *Latch {
-	r, opts := newBatcher(client, path, o, nil)
-	r.base = counterformat.LatchBase
-	switch {
-	case r.err != nil:
-	case opts.Block != 0:
-		r.err = errOnlySequence
-	case opts.Format != CuratorLong:
-		r.err = fmt.Errorf("%w: Format is %d; a Latch has a format of its own", ErrInvalidArgument, int(opts.Format))
+	opts := o.orDefault()
+	r := newBatcher(client, path, opts, setup{marker: counterformat.LatchBase})
+	if opts.Format != CuratorLong {
+		r.Refuse(fmt.Errorf("Format is %d; a Latch has a format of its own", int(opts.Format)))
 	}
 	return &Latch{r}
 }
 
 // batcher is the batcher of the latch; a zero Latch has none.
-func (l *Latch) batcher() *batcher { return receiver.OrZero(l).r.orPanic("counter.NewLatch") }
+func (l *Latch) batcher() *batcher { return receiver.OrZero(l).r.orMissing("counter.NewLatch") }
 
 // Path returns the path argument of [NewLatch].
-func (l *Latch) Path() string { return l.batcher().path }
+func (l *Latch) Path() string { return l.batcher().Path() }
 
 // TrySetCount sets the count to n, 1 to MaxCount, if the count is 0, and reports whether it
 // did: a new round begins then. The answer is correct even if replies were lost. Errors are
@@ -50,7 +47,7 @@ func (l *Latch) Path() string { return l.batcher().path }
 func (l *Latch) TrySetCount(ctx context.Context, n int) (bool, error) {
 	const name = "set count"
 	r := l.batcher()
-	err := r.checkCall(ctx)
+	err := r.CheckCall(ctx)
 	if err == nil && (n < 1 || n > MaxCount) {
 		err = fmt.Errorf("%w: the count must be at least 1, and at most %d, got %d", ErrInvalidArgument, MaxCount, n)
 	}
@@ -59,9 +56,9 @@ func (l *Latch) TrySetCount(ctx context.Context, n int) (bool, error) {
 		out, err = r.change(ctx, &op{kind: setCount, to: int64(n)})
 	}
 	if err != nil {
-		return false, failure(ctx, name, r.path, err)
+		return false, failure(ctx, name, r.Path(), err)
 	}
-	return out.ok, nil
+	return out.OK, nil
 }
 
 // CountDown lowers the count by 1, once, and returns the new count. If the count is 0,
@@ -71,9 +68,9 @@ func (l *Latch) CountDown(ctx context.Context) (left int, err error) {
 	r := l.batcher()
 	out, err := r.change(ctx, &op{kind: countDown})
 	if err != nil {
-		return 0, failure(ctx, "count down", r.path, err)
+		return 0, failure(ctx, "count down", r.Path(), err)
 	}
-	_, count, _ := counterformat.SplitLatch(out.value)
+	_, count, _ := counterformat.SplitLatch(out.Value)
 	return int(count), nil
 }
 
@@ -82,7 +79,7 @@ func (l *Latch) CountDown(ctx context.Context) (left int, err error) {
 func (l *Latch) Count(ctx context.Context) (int, error) {
 	now, err := l.read(ctx)
 	if err != nil {
-		return 0, failure(ctx, "get", l.batcher().path, err)
+		return 0, failure(ctx, "get", l.batcher().Path(), err)
 	}
 	return int(now.count), nil
 }
@@ -100,13 +97,13 @@ func (l *Latch) Count(ctx context.Context) (int, error) {
 func (l *Latch) Await(ctx context.Context) error {
 	const name = "await"
 	r := l.batcher()
-	if err := r.checkCall(ctx); err != nil {
-		return failure(ctx, name, r.path, err)
+	if err := r.CheckCall(ctx); err != nil {
+		return failure(ctx, name, r.Path(), err)
 	}
-	waiting := observing.BeginWait(ctx, r.client, observe.Barrier, r.path)
+	waiting := observing.BeginWait(ctx, r.Client(), observe.Barrier, r.Path())
 	err := l.awaitZero(ctx)
 	if err != nil {
-		err = failure(ctx, name, r.path, err)
+		err = failure(ctx, name, r.Path(), err)
 	}
 	waiting.End(err)
 	return err
@@ -114,18 +111,18 @@ func (l *Latch) Await(ctx context.Context) error {
 
 // latchState is the state of a latch; the zero value is that of a missing znode.
 type latchState struct {
-	node         identity
+	node         batchwrite.Identity
 	mzxid        int64
 	round, count int32
 }
 
-func latchStateOf(now state) (latchState, error) {
-	v, err := CuratorLong.decode(now.data)
+func latchStateOf(now batchwrite.State) (latchState, error) {
+	v, err := CuratorLong.decode(now.Data)
 	if err != nil {
 		return latchState{}, err
 	}
 	round, count, err := splitLatch(v)
-	return latchState{node: now.node, mzxid: now.mzxid, round: round, count: count}, err
+	return latchState{node: now.Node, mzxid: now.Mzxid, round: round, count: count}, err
 }
 
 // splitLatch is the round and count in the number v.
@@ -139,7 +136,7 @@ func splitLatch(v int64) (round, count int32, err error) {
 
 // read reads the state behind everything committed before the call.
 func (l *Latch) read(ctx context.Context) (latchState, error) {
-	now, err := l.batcher().read(ctx)
+	now, err := l.batcher().Read(ctx)
 	if err != nil || now == nil {
 		return latchState{}, err
 	}
@@ -150,7 +147,7 @@ func (l *Latch) read(ctx context.Context) (latchState, error) {
 func (l *Latch) awaitZero(ctx context.Context) error {
 	r := l.batcher()
 	watch := func(ctx context.Context, s *session.Session) (latchState, *session.Watch, error) {
-		now, exists, w, err := readAndWatch(ctx, s, r.path)
+		now, exists, w, err := r.ReadAndWatch(ctx, s, false)
 		if err != nil || !exists {
 			return latchState{}, w, err
 		}
@@ -163,7 +160,7 @@ func (l *Latch) awaitZero(ctx context.Context) error {
 	}
 	same := func(a, b latchState) bool { return a == b }
 	first := latchState{}
-	for now, err := range follow.States(ctx, follow.Sessions{Client: r.client}, r.path, watch, same) {
+	for now, err := range follow.States(ctx, follow.Sessions{Client: r.Client()}, r.Path(), watch, same) {
 		if err == nil && now.unproved(first) {
 			now, err = l.read(ctx)
 		}

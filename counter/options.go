@@ -1,11 +1,6 @@
 package counter
 
-import (
-	"fmt"
-	"slices"
-
-	"github.com/zkrecipes/zkrecipes/session"
-)
+import "github.com/zkrecipes/zkrecipes/session"
 
 // Options of a [Counter], [Shared] or [Sequence]; nil and the zero value mean
 // all defaults.
@@ -22,21 +17,10 @@ type Options struct {
 	ACL []session.ACL
 }
 
-// checked is o, with the error of an invalid argument.
-func (o *Options) checked(client *session.Client, path string) (Options, error) {
-	var out Options
-	if o != nil {
-		out = *o
+// orDefault is o, or the defaults.
+func (o *Options) orDefault() Options {
+	if o == nil {
+		return Options{}
 	}
-	out.ACL = slices.Clone(out.ACL) // the caller may change its slice
-	if err := session.ValidatePath(path); err != nil {
-		return out, fmt.Errorf("%w: path: %w", ErrInvalidArgument, err)
-	}
-	if path == "/" {
-		return out, fmt.Errorf("%w: path is the root; a counter must be below it", ErrInvalidArgument)
-	}
-	if client == nil {
-		return out, fmt.Errorf("%w: client is nil", ErrInvalidArgument)
-	}
-	return out, out.Format.check()
+	return *o
 }

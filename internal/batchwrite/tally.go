@@ -1,4 +1,4 @@
-package counter
+package batchwrite
 
 import (
 	"cmp"
@@ -25,45 +25,44 @@ type tally struct {
 }
 
 // beginBatchLocked begins the tally of a batch.
-func (r *batcher) beginBatchLocked() {
+func (r *Batcher[T]) beginBatchLocked() {
 	if r.observer != nil {
 		r.tally = tally{began: time.Now()}
 	}
 }
 
 // countAnsweredLocked enters an operation that is answered with err.
-func (r *batcher) countAnsweredLocked(o *op, err error) {
+func (r *Batcher[T]) countAnsweredLocked(o *op[T], err error) {
 	if r.observer == nil {
 		return
 	}
 	r.tally.answered = true
 	if !o.left {
-		r.tally.count(o)
+		r.tally.count(o.ctx)
 		r.tally.err = cmp.Or(r.tally.err, err)
 	}
 }
 
 // countLeftLocked enters an operation whose caller leaves with err.
-func (r *batcher) countLeftLocked(o *op, err error) {
+func (r *Batcher[T]) countLeftLocked(o *op[T], err error) {
 	if r.observer == nil {
 		return
 	}
-	o.left = true
-	r.tally.count(o)
+	r.tally.count(o.ctx)
 	r.tally.left++
 	r.tally.givenUp = cmp.Or(r.tally.givenUp, err)
 }
 
-func (t *tally) count(o *op) {
+func (t *tally) count(ctx context.Context) {
 	if t.ops == 0 {
-		t.ctx = o.ctx
+		t.ctx = ctx
 	}
 	t.ops, t.ended = t.ops+1, time.Now()
 }
 
 // endBatchLocked returns the report of the batch, and begins the next batch. The report
 // is nil if the batch has not ended, or without an observer.
-func (r *batcher) endBatchLocked() (report func()) {
+func (r *Batcher[T]) endBatchLocked() (report func()) {
 	t := r.tally
 	if t.ops == 0 || !t.answered && r.queue.Len() > 0 {
 		return nil

@@ -1,4 +1,4 @@
-package counter
+package batchwrite
 
 import (
 	"context"
@@ -19,10 +19,10 @@ func timeToWithdraw(t *testing.T, n int) time.Duration {
 	cancel()
 	least := time.Hour
 	for range 3 {
-		r := &batcher{path: "/n", stop: func() {}}
-		ops := make([]*op, n)
+		r := &Batcher[int64]{path: "/n", stop: func() {}}
+		ops := make([]*op[int64], n)
 		for i := range ops {
-			ops[i] = &op{}
+			ops[i] = &op[int64]{}
 			ops[i].place = r.queue.Push(ops[i])
 		}
 		runtime.GC()
@@ -46,10 +46,10 @@ func TestCallersLeaveInConstantTime(t *testing.T) {
 }
 
 func TestQueueKeepsTheOrderOfArrivalWithoutCallersThatLeft(t *testing.T) {
-	var q fifo.Queue[*op]
-	ops := make([]*op, 6)
+	var q fifo.Queue[*op[int64]]
+	ops := make([]*op[int64], 6)
 	for i := range ops {
-		ops[i] = &op{arrival: uint64(i)}
+		ops[i] = &op[int64]{arrival: uint64(i)}
 		ops[i].place = q.Push(ops[i])
 	}
 	q.Remove(ops[0].place)

@@ -1,4 +1,4 @@
-package counter
+package batchwrite
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 )
 
 // running reports whether a goroutine carries changes out.
-func (r *batcher) running() bool {
+func (r *Batcher[T]) running() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.stop != nil
@@ -34,16 +34,16 @@ func TestNothingRunsForLongOnceAllCallersHaveLeft(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			world.In(t, nil, func(w *world.World) {
-				c := New(w.Client(), "/n", nil)
-				_, err := c.Increment(w.Ctx)
+				c := numbers(w.Client(), "/n")
+				_, err := c.Change(w.Ctx, plus(1))
 				require.NoError(w, err)
 				synctest.Wait() // the answer comes before its end
-				require.False(w, c.r.running())
+				require.False(w, c.running())
 				tc.away(w)
 				w.Settle()
 				for range 3 {
 					ctx, cancel := context.WithTimeout(w.Ctx, 100*time.Millisecond)
-					_, err = c.Increment(ctx)
+					_, err = c.Change(ctx, plus(1))
 					require.Error(w, err)
 					cancel()
 				}
@@ -52,7 +52,7 @@ func TestNothingRunsForLongOnceAllCallersHaveLeft(t *testing.T) {
 					w.Server.Heal()
 				}
 				w.Pass(tc.long)
-				require.False(w, c.r.running())
+				require.False(w, c.running())
 				w.Server.Heal()
 				_ = w.Server.Restart(1)
 			})
@@ -63,17 +63,17 @@ func TestNothingRunsForLongOnceAllCallersHaveLeft(t *testing.T) {
 func TestNothingRunsOnceTheClientIsClosed(t *testing.T) {
 	world.In(t, nil, func(w *world.World) {
 		client := w.Client()
-		c := New(client, "/n", nil)
+		c := numbers(client, "/n")
 		w.Server.BlackHole(zktest.Link{}, zktest.Both)
 		ctx, cancel := context.WithTimeout(w.Ctx, 100*time.Millisecond)
 		defer cancel()
-		_, err := c.Increment(ctx)
+		_, err := c.Change(ctx, plus(1))
 		require.ErrorIs(w, err, context.DeadlineExceeded)
 		over, cancel := context.WithTimeout(w.Ctx, time.Second)
 		defer cancel()
 		_ = client.Close(over) // its server does not answer
 		w.Pass(time.Millisecond)
-		require.False(w, c.r.running())
+		require.False(w, c.running())
 		w.Server.Heal()
 	})
 }
@@ -82,12 +82,12 @@ func TestNothingRunsOnceTheClientIsClosed(t *testing.T) {
 // gets through in the end, by trying again.
 func TestShortPatienceGetsThrough(t *testing.T) {
 	world.In(t, nil, func(w *world.World) {
-		c := New(w.Client(), "/a/b/n", nil)
+		c := numbers(w.Client(), "/a/b/n")
 		const oneWay = 10 * time.Millisecond
 		w.Server.Delay(zktest.Link{}, zktest.Both, oneWay)
 		for tries := 1; ; tries++ {
 			ctx, cancel := context.WithTimeout(w.Ctx, 3*oneWay)
-			_, err := c.Increment(ctx)
+			_, err := c.Change(ctx, plus(1))
 			cancel()
 			if err == nil {
 				break
@@ -99,7 +99,7 @@ func TestShortPatienceGetsThrough(t *testing.T) {
 }
 
 // firstOp is the first op of a queue with ops.
-func firstOp(q *fifo.Queue[*op]) *op {
+func firstOp(q *fifo.Queue[*op[int64]]) *op[int64] {
 	for o := range q.All() {
 		return o
 	}
@@ -110,8 +110,8 @@ func firstOp(q *fifo.Queue[*op]) *op {
 // continues for all of them does not grow.
 func TestOutageWithImpatientCallersTakesNoMemory(t *testing.T) {
 	world.In(t, nil, func(w *world.World) {
-		c := New(w.Client(), "/n", nil)
-		_, err := c.Increment(w.Ctx)
+		c := numbers(w.Client(), "/n")
+		_, err := c.Change(w.Ctx, plus(1))
 		require.NoError(w, err)
 		require.NoError(w, w.Server.Stop(1))
 		w.Settle()
@@ -119,20 +119,20 @@ func TestOutageWithImpatientCallersTakesNoMemory(t *testing.T) {
 		ctx, cancel := context.WithCancel(w.Ctx)
 		// Waited for below; ends with ctx.
 		go func() {
-			_, err := c.Increment(ctx)
+			_, err := c.Change(ctx, plus(1))
 			done <- err
 		}()
 		synctest.Wait()
-		c.r.mu.Lock()
-		mine := firstOp(&c.r.queue)
-		c.r.mu.Unlock()
+		c.mu.Lock()
+		mine := firstOp(&c.queue)
+		c.mu.Unlock()
 		cycle := func() {
-			c.r.mu.Lock()
-			c.r.stop() // the last caller has left, and the next is already present
-			c.r.queue.Remove(firstOp(&c.r.queue).place)
-			next := &op{done: make(chan struct{})}
-			next.place = c.r.queue.Push(next)
-			c.r.mu.Unlock()
+			c.mu.Lock()
+			c.stop() // the last caller has left, and the next is already present
+			c.queue.Remove(firstOp(&c.queue).place)
+			next := &op[int64]{change: plus(1), done: make(chan struct{})}
+			next.place = c.queue.Push(next)
+			c.mu.Unlock()
 			synctest.Wait()
 		}
 		heap := func() int64 {
@@ -148,10 +148,10 @@ func TestOutageWithImpatientCallersTakesNoMemory(t *testing.T) {
 			cycle()
 		}
 		assert.Less(w, heap()-before, int64(20*cycles), "bytes")
-		c.r.mu.Lock()
-		c.r.queue.Remove(firstOp(&c.r.queue).place)
-		mine.place = c.r.queue.Push(mine)
-		c.r.mu.Unlock()
+		c.mu.Lock()
+		c.queue.Remove(firstOp(&c.queue).place)
+		mine.place = c.queue.Push(mine)
+		c.mu.Unlock()
 		cancel()
 		require.ErrorIs(w, <-done, context.Canceled)
 	})

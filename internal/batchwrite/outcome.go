@@ -1,4 +1,4 @@
-package counter
+package batchwrite
 
 import (
 	"context"
@@ -8,19 +8,19 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// onSessionLoss continues after a batch that was not carried out, or has an
+// onFailure continues after a batch that was not carried out, or has an
 // unknown outcome, because of err; err is nil if the marker shows that the
 // batch was not carried out.
-func (w *writer) onSessionLoss(ctx context.Context, batch []*op, at uint64, err error) error {
+func (w *writer[T]) onFailure(ctx context.Context, ops []*op[T], at uint64, err error) error {
 	switch {
 	case errors.Is(err, session.ErrUnknownOutcome):
-		return w.leavePending(batch)
+		return w.leavePending(ops)
 	case err == nil: // its connection was lost
-		w.r.putBack(batch)
+		w.r.putBack(ops)
 		w.cuts++
 		return w.s.BackOff(ctx, w.cuts-1)
 	}
-	w.r.putBack(batch)
+	w.r.putBack(ops)
 	switch {
 	case session.NotSent(err):
 		// Wait for a connection; a caller that leaves meanwhile knows that its
@@ -31,7 +31,7 @@ func (w *writer) onSessionLoss(ctx context.Context, batch []*op, at uint64, err 
 		w.conflicts++
 		return w.backOff(ctx, at)
 	case errors.Is(err, session.ErrNoNode):
-		w.known, w.marker = false, "" // deleted by hand, perhaps with the counter
+		w.known, w.marker = false, "" // deleted by hand, perhaps with the znode
 		return nil
 	}
 	return err
@@ -39,7 +39,7 @@ func (w *writer) onSessionLoss(ctx context.Context, batch []*op, at uint64, err 
 
 // backOff waits a little for the other writers, if races were lost before, and
 // reads their state.
-func (w *writer) backOff(ctx context.Context, at uint64) error {
+func (w *writer[T]) backOff(ctx context.Context, at uint64) error {
 	backoff.Wait(ctx, w.s, w.backoff.Lost())
 	// No sync: the refusal was answered, so this server knows of the write that
 	// was the cause. The server may not know later writes, so changes that came
@@ -57,7 +57,7 @@ func (w *writer) backOff(ctx context.Context, at uint64) error {
 
 // readBehind takes the state seen by the read behind a transaction, if a read
 // was sent.
-func (w *writer) readBehind(behind *session.Future[session.Seen], at uint64) {
+func (w *writer[T]) readBehind(behind *session.Future[session.Seen], at uint64) {
 	if behind == nil {
 		return
 	}
@@ -66,10 +66,10 @@ func (w *writer) readBehind(behind *session.Future[session.Seen], at uint64) {
 	}
 }
 
-// resolveOutcome tells by the marker whether the plan's unanswered transaction
-// was carried out; reason is its error. If the marker does not tell, the error
+// resolveOutcome tells by the marker whether an unanswered transaction, which depended
+// on version, was carried out; reason is its error. If the marker does not tell, the error
 // wraps ErrUnknownOutcome.
-func (w *writer) resolveOutcome(p plan, reason error) (applied bool, err error) {
+func (w *writer[T]) resolveOutcome(version int32, reason error) (applied bool, err error) {
 	life := w.s.Context()
 	var now int64 // 0 if the marker is gone
 	err = w.s.ReadFresh(life, w.marker, func() error {
@@ -87,21 +87,21 @@ func (w *writer) resolveOutcome(p plan, reason error) (applied bool, err error) 
 		reason = errors.Join(reason, w.s.Err())
 	}
 	if w.pending == nil {
-		w.pending = &pendingWrite{node: w.now.node, version: p.version, reason: reason}
+		w.pending = &pendingWrite{node: w.now.Node, version: version, reason: reason}
 	}
 	return false, unknownOutcome(w.r.path, reason)
 }
 
 // leavePending keeps a batch of unknown outcome, as long as the next write can
 // settle the outcome.
-func (w *writer) leavePending(batch []*op) error {
+func (w *writer[T]) leavePending(ops []*op[T]) error {
 	w.known, w.marker = false, ""
-	if w.r.block > 0 { // possibly reserved numbers are skipped
+	if w.r.o.Stock != nil { // possibly reserved results are skipped
 		w.pending = nil
 		return nil
 	}
-	w.r.markPending(batch)
-	if w.pending.version == anyVersion { // the write depended on nothing
+	w.r.markPending(ops)
+	if w.pending.version == AnyVersion { // the write depended on nothing
 		w.r.answerPending(w.pending.reason)
 		w.pending = nil
 	}
