@@ -14,7 +14,7 @@
 //   - A hold begins with [HoldBegun] and ends with exactly one [HoldEnded]: it was
 //     released, handed over to another goroutine of the process, or lost. Both have the
 //     same Hold.ID. Hold.Wait is the ID of the wait that it came from.
-//   - Everything else is a single event: a batch of a counter, a round of a barrier, a
+//   - Everything else is a single event: a batch of a counter or value, a round of a barrier, a
 //     load of a cache, a change of a task, a state of the session.
 //
 // Waits and holds that begin also end: the holds of a client that is closed are lost.

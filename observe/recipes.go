@@ -11,9 +11,9 @@ type RoundPassed struct {
 	Parties int
 }
 
-// BatchWritten is the event in which a counter has ended a batch: operations of several
-// goroutines that one write carries out together. Every operation that changes a counter
-// belongs to one batch, unless an argument is invalid; reads, and numbers of a block that
+// BatchWritten is the event in which a counter or a value has ended a batch: operations of
+// several goroutines that one write carries out together. Every operation that changes a
+// counter or a value belongs to one batch, unless an argument is invalid; reads, and numbers of a block that
 // a Sequence has reserved before, belong to none. ctx has the values of the first
 // operation's context.
 type BatchWritten struct {

@@ -10,7 +10,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-readonly recipes=(./barrier ./cache ./counter ./discovery ./dispatch ./election ./lock ./lock/locktable ./rebalanser ./rwlock ./stm ./workerctl)
+readonly recipes=(./barrier ./cache ./counter ./discovery ./dispatch ./election ./lock ./lock/locktable ./rebalanser ./rwlock ./stm ./value ./workerctl)
 for product in clickhouse-keeper raftkeeper; do
 	echo "$product:"
 	ZKTEST_PRODUCT=$product go test -count=1 -run 'Stress|Fault' -skip 'Apache|TestEvents|Pairs|TestStatesSurvive' "$@" "${recipes[@]}"

@@ -108,9 +108,8 @@
 //
 // Znodes are those of the application: Curator's DistributedAtomicValue and SharedValue
 // keep plain data, and transactions can share a path with both. Curator has transactions
-// without reads and retries (CuratorOp). A transaction on one znode does
-// what Hazelcast's IAtomicReference does (set, compareAndSet, alter): see the example of
-// compare and set.
+// without reads and retries (CuratorOp). For a change of a single znode, package value takes
+// fewer requests, and notices that the znode was deleted and created again.
 //
 // # Concurrency
 //

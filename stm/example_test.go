@@ -86,8 +86,8 @@ func ExampleTx_Guard() {
 	// true
 }
 
-// Compare and set of any bytes: Curator's SharedValue and DistributedAtomicValue, and
-// Hazelcast's IAtomicReference.
+// Compare and set of any bytes. For a single znode, package value does the same with fewer
+// requests.
 func ExampleTransactor_Apply_compareAndSet() {
 	ctx := context.Background()
 	client, done := connect(ctx)

@@ -18,6 +18,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 	"github.com/zkrecipes/zkrecipes/rwlock"
 	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/value"
 	"github.com/zkrecipes/zkrecipes/workerctl"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -100,6 +101,7 @@ func repeatable() map[string]call {
 		"counter.Shared.Get": reading(func(ctx context.Context, c client) (counter.VersionedValue, error) {
 			return counter.NewShared(c, "/shared", 0, nil).Get(ctx)
 		}),
+		"value.Value.Get": reading(func(ctx context.Context, c client) (value.State, error) { return value.New(c, "/value", nil).Get(ctx) }),
 		"discovery.Registry.Services": reading(func(ctx context.Context, c client) ([]string, error) {
 			return discovery.NewRegistry(c, "/services", nil).Services(ctx)
 		}),

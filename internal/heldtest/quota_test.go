@@ -22,6 +22,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/rwlock"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/stm"
+	"github.com/zkrecipes/zkrecipes/value"
 	"github.com/zkrecipes/zkrecipes/workerctl"
 	"github.com/zkrecipes/zkrecipes/zktest"
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
@@ -65,6 +66,9 @@ func creations() map[string]func(context.Context, *session.Client) error {
 		"counter": func(ctx context.Context, c *session.Client) error {
 			_, err := counter.New(c, "/counter", nil).Increment(ctx)
 			return err
+		},
+		"value": func(ctx context.Context, c *session.Client) error {
+			return value.New(c, "/value", nil).Set(ctx, []byte("x"))
 		},
 		"service": func(ctx context.Context, c *session.Client) error {
 			_, err := discovery.NewRegistry(c, "/services", nil).Register(ctx, discovery.Instance{Service: "web", ID: "one"})

@@ -55,7 +55,7 @@ func supportsTests(dir string) bool { return within(dir, worlds) || within(dir, 
 // commands are the packages of the tool's commands.
 func commands() (out []string) {
 	for _, name := range []string{
-		"barrier", "counter", "demo", "discovery", "elect", "exporter", "job", "lock", "rebalance", "rwlock", "serve", "task", "ui", "znode",
+		"barrier", "counter", "demo", "discovery", "elect", "exporter", "job", "lock", "rebalance", "rwlock", "serve", "task", "ui", "value", "znode",
 	} {
 		out = append(out, "cmd/zkr/internal/"+name+"cmd")
 	}

@@ -37,7 +37,7 @@ func Rules() []Rule {
 // recipes are the folders of the primitives: they use session and internal
 // mechanics, and never each other.
 func recipes() []string {
-	return []string{"lock", "lock/locktable", "rwlock", "barrier", "election", "counter", "cache", "stm"}
+	return []string{"lock", "lock/locktable", "rwlock", "barrier", "election", "counter", "value", "cache", "stm"}
 }
 
 // upper are the folders of packages built on the exported API of the recipes.

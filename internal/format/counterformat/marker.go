@@ -1,5 +1,6 @@
-// Package counterformat is the format of shared numbers: the znodes that package counter
-// writes (docs/layout.md). The package is pure; the dashboard recognizes counters by it.
+// Package counterformat is the format of shared numbers and bytes: the znodes that packages
+// counter and value write (docs/layout.md). The package is pure; the dashboard recognizes
+// counters and values by it.
 package counterformat
 
 import "github.com/zkrecipes/zkrecipes/internal/znode"
