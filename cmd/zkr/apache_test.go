@@ -66,7 +66,7 @@ func TestOnApache(t *testing.T) {
 	t.Parallel()
 	cluster := apache.Require(t, &apache.Options{Heap: 96, TickTime: apacheTick})
 	for name, group := range map[string]func(*real){
-		"barrier": barrierOnApache, "cluster": clusterOnApache, "counter": counterOnApache, "elect": electOnApache, "group": groupOnApache, "job": jobOnApache, "members": membersOnApache,
+		"barrier": barrierOnApache, "cluster": clusterOnApache, "counter": counterOnApache, "value": valueOnApache, "elect": electOnApache, "group": groupOnApache, "job": jobOnApache, "members": membersOnApache,
 		"rwlock": rwlockOnApache, "service": serviceOnApache, "task": taskOnApache, "tree": treeOnApache, "ui": uiOnApache, "watch": watchOnApache,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -150,6 +150,24 @@ func barrierOnApache(r *real) {
 	waits.running()
 	r.out("barrier", "gate", "remove", "/gate")
 	waits.ends(0)
+}
+
+func valueOnApache(r *real) {
+	var all []*zkrProcess
+	for _, data := range []string{"a", "b", "c"} {
+		all = append(all, r.start("value", "cas", "/value", "", data))
+	}
+	won := 0
+	for _, z := range all {
+		z.wait()
+		if z.code == 0 {
+			won++
+		} else {
+			z.ends(exit.CodeBusy)
+		}
+	}
+	assert.Equal(r, 1, won)
+	assert.Contains(r, "abc", r.out("value", "get", "/value"))
 }
 
 func counterOnApache(r *real) {

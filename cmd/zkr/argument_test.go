@@ -17,6 +17,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/rwlock"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/stm"
+	"github.com/zkrecipes/zkrecipes/value"
 	"github.com/zkrecipes/zkrecipes/workerctl"
 )
 
@@ -25,7 +26,7 @@ func TestOneErrorForInvalidArguments(t *testing.T) {
 	for _, err := range []error{
 		barrier.ErrInvalidArgument, cache.ErrInvalidArgument, counter.ErrInvalidArgument, discovery.ErrInvalidArgument,
 		provider.ErrInvalidArgument, dispatch.ErrInvalidArgument, election.ErrInvalidArgument, lock.ErrInvalidArgument,
-		rebalanser.ErrInvalidArgument, rwlock.ErrInvalidArgument, stm.ErrInvalidArgument, workerctl.ErrInvalidArgument,
+		rebalanser.ErrInvalidArgument, rwlock.ErrInvalidArgument, stm.ErrInvalidArgument, value.ErrInvalidArgument, workerctl.ErrInvalidArgument,
 		session.ErrInvalidPath, session.ErrInvalidServers, session.ErrInvalidOption,
 	} {
 		assert.ErrorIs(t, err, session.ErrInvalidArgument)

@@ -21,6 +21,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/supervise"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/taskcmd"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/uicmd"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/valuecmd"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/znodecmd"
 )
 
@@ -55,13 +56,13 @@ func (a *app) run(ctx context.Context, args []string) int {
 func (a *app) root() *cobra.Command {
 	root := cli.CommandGroup(&cobra.Command{
 		Use:     "zkr",
-		Short:   "Coordinate processes through ZooKeeper: locks, elections, barriers, counters, members, services, jobs, tasks, resources",
+		Short:   "Coordinate processes through ZooKeeper: locks, elections, barriers, counters, values, members, services, jobs, tasks, resources",
 		Long:    rootHelp,
 		Example: "  zkr demo\n  zkr serve &\n  zkr lock /locks/backup -- ./backup\n  zkr lock ls /locks/backup",
 	}, barriercmd.Command(&a.App), countercmd.Command(&a.App), democmd.Command(&a.App), democmd.WorkerCommand(&a.App),
 		electcmd.Command(&a.App), exportercmd.Command(&a.App), historycmd.Command(&a.App), supervise.SupervisorCommand(&a.App), jobcmd.Command(&a.App), countercmd.LatchCommand(&a.App), lockcmd.Command(&a.App), a.Manual(),
 		discoverycmd.MembersCommand(&a.App), rebalancecmd.Command(&a.App), znodecmd.RemoveCommand(&a.App), rwlockcmd.Command(&a.App), servecmd.Command(&a.App),
-		discoverycmd.ServiceCommand(&a.App), statuscmd.Command(&a.App), taskcmd.Command(&a.App), znodecmd.TreeCommand(&a.App), uicmd.Command(&a.App), a.version(),
+		discoverycmd.ServiceCommand(&a.App), statuscmd.Command(&a.App), taskcmd.Command(&a.App), znodecmd.TreeCommand(&a.App), uicmd.Command(&a.App), valuecmd.Command(&a.App), a.version(),
 		znodecmd.WatchCommand(&a.App))
 	a.versionFlag(root)
 	a.Prepare(root)

@@ -8,6 +8,7 @@
 //	zkr elect PATH -- CMD               ... while leading
 //	zkr barrier await|enter|gate        wait for each other
 //	zkr counter add|next|...            shared numbers, unique numbers
+//	zkr value get|set|cas|watch         shared bytes
 //	zkr members ls, zkr service ls      members and instances; join while a command runs
 //	zkr job submit|join|wait|...        the workers of a job, numbered without a gap
 //	zkr rebalance add|join|status|...   resources shared out among members

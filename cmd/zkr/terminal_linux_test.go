@@ -221,3 +221,12 @@ func TestCtrlCAtTheQuestionChangesNothing(t *testing.T) {
 	shell.says("code=130")
 	require.NoError(t, held.Context().Err())
 }
+
+// Bytes of other clients cannot command the terminal.
+func TestValueOnATerminalIsReadable(t *testing.T) {
+	b := newBed(t)
+	b.run("value", "set", "/v", "red \x1b[31m").ends(0)
+	_, _, shell := onTerminal(b, "zkr value get /v; echo end")
+	shell.says("end")
+	assert.Contains(t, shell.out.String(), `"red \x1b[31m"`+"\r\n"+"end")
+}

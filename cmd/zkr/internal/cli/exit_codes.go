@@ -40,7 +40,7 @@ var ExitCodes = []ExitCode{
 	{exit.CodeUnknown, "a change was sent, and its reply was lost: the change was made or not", writes},
 	{exit.CodeUnknown, "the job has ended, and its outcome is unknown", has(AwaitsJob)},
 	{exit.CodeBusy, "busy (--try), not in time (--timeout), full, or the name is in use", canBeBusy},
-	{exit.CodeBusy, "the number is not OLD", has(Compares)},
+	{exit.CodeBusy, "the number or the bytes are not OLD, or not those of --if-zxid", has(Compares)},
 	{exit.CodeBusy, "a job of this name has not ended", has(NeedsFreeName)},
 	{exit.CodeLost, "the hold was lost while the command ran, and zkr stopped the command", holds},
 	{exit.CodeLost, "no server has confirmed that zkr gave everything back", has(HasRole)},
@@ -90,7 +90,7 @@ const (
 	HasRole       Trait = "has a role"      // it continues until it is ended, and gives back what it has
 	AwaitsTask    Trait = "awaits a task"   // it waits for the end of a task
 	AwaitsJob     Trait = "awaits a job"    // it waits for the end of a job
-	Compares      Trait = "compares"        // it changes a number on condition of the old one
+	Compares      Trait = "compares"        // it changes something on condition of what it was
 	ReadsFiles    Trait = "reads files"     // it talks to no server, though an argument names a znode
 	NeedsFreeName Trait = "needs free name" // it fails while a job of the name exists
 )

@@ -56,7 +56,7 @@ func api(t *testing.T, url string) {
 func pageOf(kind recognize.Kind) string {
 	for path, kinds := range map[string][]recognize.Kind{
 		"/locks": {recognize.Mutex, recognize.RWLock, recognize.Semaphore}, "/elections": {recognize.Election},
-		"/barriers": {recognize.Barrier, recognize.Double, recognize.Gate}, "/counters": {recognize.Counter},
+		"/barriers": {recognize.Barrier, recognize.Double, recognize.Gate}, "/counters": {recognize.Counter, recognize.Value},
 		"/services": {recognize.Service}, "/members": {recognize.Group}, "/jobs": {recognize.Job}, "/rebalancers": {recognize.Rebalancer}, "/tasks": {recognize.Tasks, recognize.Queue},
 	} {
 		if slices.Contains(kinds, kind) {

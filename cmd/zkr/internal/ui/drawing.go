@@ -72,7 +72,7 @@ func (d *drawing) renderKeyed(name, key, class string, data any) web.Block {
 func (d *drawing) drawThing(t *recognize.Thing) web.Block {
 	class := ""
 	switch t.Kind {
-	case recognize.Counter:
+	case recognize.Counter, recognize.Value:
 		class = "third"
 	case recognize.Group, recognize.Queue:
 		class = "half"

@@ -19,6 +19,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/lock/locktable"
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 	"github.com/zkrecipes/zkrecipes/stm"
+	"github.com/zkrecipes/zkrecipes/value"
 	"github.com/zkrecipes/zkrecipes/workerctl"
 )
 
@@ -44,9 +45,9 @@ var written = map[string]struct {
 		b, d := v.Kinds(recognize.Barrier), v.Kinds(recognize.Double)
 		return len(b) == 1 && b[0].Meeting.Parties == 5 && b[0].Meeting.Round == 1 && len(b[0].Meeting.Here) == 3 && len(d) == 1 && len(d[0].Meeting.Inside) == 2
 	}},
-	"counterformat": {func(s *stage) { s.counters(); s.latch() }, func(v *ui.View) bool {
-		counters := v.Kinds(recognize.Counter)
-		return len(counters) == 5 && slices.ContainsFunc(counters, func(t *recognize.Thing) bool {
+	"counterformat": {func(s *stage) { s.counters(); s.latch(); s.value() }, func(v *ui.View) bool {
+		counters, values := v.Kinds(recognize.Counter), v.Kinds(recognize.Value)
+		return len(counters) == 5 && len(values) == 1 && values[0].State == "5 bytes" && values[0].Number.Writers == 1 && slices.ContainsFunc(counters, func(t *recognize.Thing) bool {
 			return t.State == "2 left in round 1"
 		}) && slices.ContainsFunc(counters, func(t *recognize.Thing) bool {
 			return t.Guess == "" && *t.Number.Value == 18_204 && t.Number.Writers == 1
@@ -78,6 +79,12 @@ var written = map[string]struct {
 	"stmformat": {(*stage).transactions, func(v *ui.View) bool {
 		return slices.ContainsFunc(v.Kinds(recognize.Group), func(t *recognize.Thing) bool { return t.Path == "/shop/transactions" && t.Guess == "" })
 	}},
+}
+
+// value is a value that was set.
+func (s *stage) value() {
+	s.Helper()
+	require.NoError(s, value.New(s.actor("web-1"), "/shop/config/mode", nil).Set(s.ctx, []byte("night")))
 }
 
 // latch is a latch that was counted down once.

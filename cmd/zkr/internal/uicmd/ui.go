@@ -64,7 +64,8 @@ By its kind, a thing also has some of these fields:
                 at, by, reason, holder, token
   permits       total, held
   meeting       of barriers: parties, round, here, inside, closed
-  number        of counters: value, format, writers, version, modified, czxid
+  number        of counters and values: value (null for bytes), format, writers,
+                version, modified, czxid
   members       of groups and services: path, id, session, since, data, address,
                 type, disabled, broken
   job           id, name, state, size, running, left, failed, dead, missing,

@@ -192,7 +192,7 @@ func (k Kind) MemberRole() string {
 		return "serves"
 	case Job, Tasks:
 		return "works for"
-	case Counter:
+	case Counter, Value:
 		return "writes"
 	}
 	return ""

@@ -21,6 +21,7 @@ const (
 	Barrier    Kind = "barrier"
 	Double     Kind = "double barrier"
 	Counter    Kind = "counter"
+	Value      Kind = "value"
 	Group      Kind = "group"
 	Service    Kind = "service"
 	Job        Kind = "job"
@@ -190,9 +191,9 @@ type Meeting struct {
 // Missing is how many parties are missing.
 func (m *Meeting) Missing() int { return max(0, m.Parties-len(m.Here)) }
 
-// Number is a counter.
+// Number is a counter, or a value of bytes.
 type Number struct {
-	// Value is null if unreadable.
+	// Value is null if unreadable, and for bytes.
 	Value *int64 `json:"value,string"`
 	// Format is the format of the value, Writers the number of writing sessions.
 	Format   string    `json:"format"`

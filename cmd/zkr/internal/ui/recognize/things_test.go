@@ -223,6 +223,19 @@ func TestCounters(t *testing.T) {
 	})
 }
 
+func TestValues(t *testing.T) {
+	mark := func(n int) string { return "/v/_c_" + uuid(n) + "-value e1" }
+	check(t, []recognized{
+		{"bytes", []string{"/v =hello", mark(1), mark(2)}, "value /v: 5 bytes\n"},
+		{"no bytes", []string{"/v", mark(1)}, "value /v: 0 bytes\n"},
+		{"a number", []string{"/counters/v =42", "/counters" + mark(1)}, "value /counters/v: 2 bytes\n"},
+		{"another child", []string{"/v =a", mark(1), "/v/port =8080"}, "value /v: 1 byte\n"},
+		{"without a writer", []string{"/v =hello"}, ""},
+		{"a persistent mark, and one with data", []string{"/v =hello", "/v/_c_" + uuid(1) + "-value", "/w/_c_" + uuid(1) + "-value =x"}, ""},
+		{"written as a number, too", []string{"/v =42", mark(1), "/v/_c_" + uuid(2) + "-writer e2"}, "counter /v: 42\n"},
+	})
+}
+
 func TestTablesAndMarkers(t *testing.T) {
 	owner := "_c_" + uuid(1) + "-owner"
 	check(t, []recognized{
