@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/rwlock"
 	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/value"
 )
 
 // hold has the methods that all holds of this module have.
@@ -231,6 +233,16 @@ func (p *player) adder(r request) (func(context.Context) (int64, error), error) 
 		return counter.New(c, r.Path, &counter.Options{Format: format}).Increment, nil
 	case "sequence":
 		return counter.NewSequence(c, r.Path, nil).Next, nil
+	case "value":
+		v := value.New(c, r.Path, &value.Options{Seed: []byte("0")})
+		return func(ctx context.Context) (sum int64, err error) {
+			_, err = v.Update(ctx, func(data []byte) ([]byte, error) {
+				n, err := strconv.ParseInt(string(data), 10, 64)
+				sum = n + 1
+				return strconv.AppendInt(nil, sum, 10), err
+			})
+			return sum, err
+		}, nil
 	case "shared":
 		s := counter.NewShared(c, r.Path, 0, nil)
 		return func(ctx context.Context) (int64, error) {

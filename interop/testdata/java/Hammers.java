@@ -71,8 +71,10 @@ final class Hammers {
         switch (recipe) {
             case "long":
             case "int":
-            case "shared": {
-                Counters.Adder adder = Counters.adder(clients, recipe, with);
+            case "shared":
+            case "sharedvalue":
+            case "atomicvalue": {
+                Counters.Adder adder = recipe.endsWith("value") ? Values.adder(clients, recipe, with) : Counters.adder(clients, recipe, with);
                 return number -> {
                     witness.say("begin " + who);
                     witness.say("done " + who + " " + adder.increment());

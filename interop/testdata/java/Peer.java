@@ -89,6 +89,7 @@ public final class Peer {
         new Holds(clients).addTo(commands);
         new Hammers(clients).addTo(commands);
         new Counters(clients).addTo(commands);
+        new Values(clients).addTo(commands);
         new Gates(clients).addTo(commands);
         new Groups(clients).addTo(commands);
         new Registry(clients).addTo(commands);
