@@ -2,7 +2,7 @@ package counter
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"iter"
 
 	"github.com/zkrecipes/zkrecipes/internal/batchwrite"
@@ -77,4 +77,4 @@ func watch[S comparable](ctx context.Context, b *batcher, create bool, view func
 }
 
 // errOnlySequence: an option of sequences was given to something else.
-var errOnlySequence = fmt.Errorf("Block is an option of a Sequence only")
+var errOnlySequence = errors.New("option Block is for a Sequence only")

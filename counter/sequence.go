@@ -25,7 +25,7 @@ func NewSequence(client *session.Client, path string, o *Options) *Sequence {
 	opts := o.orDefault()
 	r := newBatcher(client, path, opts, setup{stock: &stock{format: opts.Format, block: max(1, int64(opts.Block))}})
 	if opts.Block < 0 {
-		r.Refuse(fmt.Errorf("Block is %d; it must be 1 or more, or 0 for the default", opts.Block))
+		r.Refuse(fmt.Errorf("option Block is %d; it must be 1 or more, or 0 for the default", opts.Block))
 	}
 	return &Sequence{r}
 }

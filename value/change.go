@@ -57,10 +57,7 @@ func (c *change) hasSeen(now batchwrite.State) bool {
 
 func (c *change) update(now batchwrite.State) (e effect) {
 	e.Value, e.Err = c.compute(slices.Clone(now.Data))
-	switch {
-	case e.Err != nil:
-		e.Value = nil
-	case !bytes.Equal(e.Value, now.Data):
+	if e.Err == nil && !bytes.Equal(e.Value, now.Data) {
 		e.OK, e.Data = true, slices.Clone(e.Value)
 	}
 	return e

@@ -24,6 +24,6 @@ func stateOf(now batchwrite.State, exists bool) State {
 	return State{Data: now.Data, Exists: exists, Version: now.Version, Zxid: now.Mzxid, node: now.Node}
 }
 
-func (s State) same(other State) bool {
-	return s.Exists == other.Exists && s.Zxid == other.Zxid && s.node == other.node
-}
+// same reports whether s and other are the same state, which the Zxid does not tell in two
+// ensembles.
+func (s State) same(other State) bool { return s.Zxid == other.Zxid && s.node == other.node }

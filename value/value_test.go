@@ -179,6 +179,37 @@ func TestWatchShowsPresentAndNewerStates(t *testing.T) {
 	})
 }
 
+// A watch fires with the loss of its connection; the state is the same.
+func TestWatchShowsAStateOnce(t *testing.T) {
+	for name, exists := range map[string]bool{"value": true, "missing": false} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, nil, func(w *World) {
+				if exists {
+					w.make("one")
+				}
+				v := value.New(w.Client(), path, nil)
+				shown := 0
+				ctx, cancel := context.WithCancel(w.Ctx)
+				ended := w.begin(func() (last error) {
+					for _, err := range v.Watch(ctx) {
+						if last = err; err == nil {
+							shown++
+						}
+					}
+					return last
+				})
+				for range 3 {
+					w.Server.CutLink(zktest.Link{Client: "c1"})
+					w.Pass(time.Minute)
+				}
+				cancel()
+				require.ErrorIs(w, <-ended, context.Canceled)
+				require.Equal(w, 1, shown)
+			})
+		})
+	}
+}
+
 func TestWatchEndsWithItsContextAndTheClient(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		client := w.Client()
