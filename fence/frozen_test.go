@@ -17,17 +17,24 @@ import (
 	"github.com/zkrecipes/zkrecipes/fence"
 	"github.com/zkrecipes/zkrecipes/fence/internal/frozen"
 	"github.com/zkrecipes/zkrecipes/session"
-	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// The process of a holder is frozen until another client holds. Its late write to a
-// znode goes through without the guard, and is refused with it.
 func TestALateWriteToAZnodeIsRefusedByTheGuard(t *testing.T) {
+	testLateWriteToAZnode(t, frozen.InProcess(t))
+}
+
+func TestOnApacheALateWriteToAZnodeIsRefusedByTheGuard(t *testing.T) {
+	testLateWriteToAZnode(t, frozen.OnApache(t))
+}
+
+// testLateWriteToAZnode freezes the process of a holder until another client holds. Its
+// late write to a znode goes through without the guard, and is refused with it.
+func testLateWriteToAZnode(t *testing.T, servers string) {
 	for _, fenced := range []bool{false, true} {
 		t.Run(fmt.Sprintf("fenced=%v", fenced), func(t *testing.T) {
-			var server *zktest.Server
+			target := fmt.Sprintf("/data/fenced-%v", fenced)
 			refused := frozen.Case{
-				Serve: func(zookeeper *zktest.Server) string { server = zookeeper; return "/data" },
+				Serve: func() string { return target },
 				Write: func(ctx context.Context, w frozen.Writer, value string) error {
 					return w.Client.Retry(ctx, func(s *session.Session) error {
 						if err := s.EnsurePath(ctx, w.Target, session.Persistent, nil); err != nil {
@@ -42,13 +49,25 @@ func TestALateWriteToAZnodeIsRefusedByTheGuard(t *testing.T) {
 					})
 				},
 				Refusal: session.ErrNoNode,
-			}.Run(t)
+			}.Run(t, servers)
 			require.Equal(t, fenced, refused)
-			n, err := server.Get("/data")
-			require.NoError(t, err)
-			require.Equal(t, lastValue(fenced), string(n.Data))
+			require.Equal(t, lastValue(fenced), read(t, servers, target))
 		})
 	}
+}
+
+// read reads a znode.
+func read(t *testing.T, servers, path string) string {
+	t.Helper()
+	client, err := session.Connect(t.Context(), servers, nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, client.Close(t.Context())) }()
+	var data []byte
+	require.NoError(t, client.Retry(t.Context(), func(s *session.Session) (err error) {
+		data, _, err = s.Get(t.Context(), path)
+		return err
+	}))
+	return string(data)
 }
 
 // lastValue is the value that remains after a late write.
@@ -123,11 +142,19 @@ func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestALateWriteToAnObjectIsRefused(t *testing.T) {
+	testLateWriteToAnObject(t, frozen.InProcess(t))
+}
+
+func TestOnApacheALateWriteToAnObjectIsRefused(t *testing.T) {
+	testLateWriteToAnObject(t, frozen.OnApache(t))
+}
+
+func testLateWriteToAnObject(t *testing.T, servers string) {
 	for _, fenced := range []bool{false, true} {
 		t.Run(fmt.Sprintf("fenced=%v", fenced), func(t *testing.T) {
 			b := &bucket{}
 			refused := frozen.Case{
-				Serve: func(*zktest.Server) string {
+				Serve: func() string {
 					server := httptest.NewServer(b)
 					t.Cleanup(func() { http.DefaultClient.CloseIdleConnections(); server.Close() })
 					return server.URL
@@ -139,7 +166,7 @@ func TestALateWriteToAnObjectIsRefused(t *testing.T) {
 					_, _, _, err := remote{w.Target}.do(ctx, http.MethodPut, "a", "1-1\n"+value, nil)
 					return err
 				},
-			}.Run(t)
+			}.Run(t, servers)
 			require.Equal(t, fenced, refused)
 			data, _, err := fence.Get(t.Context(), b, "a")
 			require.NoError(t, err)

@@ -11,16 +11,19 @@ import (
 	"github.com/zkrecipes/zkrecipes/fence"
 	"github.com/zkrecipes/zkrecipes/fence/grpcfence"
 	"github.com/zkrecipes/zkrecipes/fence/internal/frozen"
-	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// The process of a holder is frozen until another client holds and has written.
-func TestALateCallIsRefused(t *testing.T) {
+func TestALateCallIsRefused(t *testing.T) { testLateCall(t, frozen.InProcess(t)) }
+
+func TestOnApacheALateCallIsRefused(t *testing.T) { testLateCall(t, frozen.OnApache(t)) }
+
+// testLateCall freezes the process of a holder until another client holds and has written.
+func testLateCall(t *testing.T, servers string) {
 	for _, isFenced := range []bool{false, true} {
 		t.Run(fmt.Sprintf("fenced=%v", isFenced), func(t *testing.T) {
 			var d data
 			refused := frozen.Case{
-				Serve: func(*zktest.Server) string {
+				Serve: func() string {
 					if isFenced {
 						return serve(t, &d, nil, fenced(&fence.Memory{}))
 					}
@@ -34,7 +37,7 @@ func TestALateCallIsRefused(t *testing.T) {
 					defer conn.Close()
 					return grpcfence.FromError(set(ctx, conn, w.Token, value))
 				},
-			}.Run(t)
+			}.Run(t, servers)
 			require.Equal(t, isFenced, refused)
 			if isFenced {
 				require.Equal(t, frozen.Next, d.get())

@@ -13,16 +13,19 @@ import (
 	"github.com/zkrecipes/zkrecipes/fence"
 	"github.com/zkrecipes/zkrecipes/fence/httpfence"
 	"github.com/zkrecipes/zkrecipes/fence/internal/frozen"
-	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// The process of a holder is frozen until another client holds and has written.
-func TestALateRequestIsRefused(t *testing.T) {
+func TestALateRequestIsRefused(t *testing.T) { testLateRequest(t, frozen.InProcess(t)) }
+
+func TestOnApacheALateRequestIsRefused(t *testing.T) { testLateRequest(t, frozen.OnApache(t)) }
+
+// testLateRequest freezes the process of a holder until another client holds and has written.
+func testLateRequest(t *testing.T, servers string) {
 	for _, fenced := range []bool{false, true} {
 		t.Run(fmt.Sprintf("fenced=%v", fenced), func(t *testing.T) {
 			var d data
 			refused := frozen.Case{
-				Serve: func(*zktest.Server) string {
+				Serve: func() string {
 					if fenced {
 						return start(t, httpfence.Handler(&fence.Memory{}, &d, nil)).URL
 					}
@@ -38,7 +41,7 @@ func TestALateRequestIsRefused(t *testing.T) {
 					}
 					return err
 				},
-			}.Run(t)
+			}.Run(t, servers)
 			require.Equal(t, fenced, refused)
 			if fenced {
 				require.Equal(t, frozen.Next, d.values["/a"])

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/fence/internal/frozen"
-	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
 // errAborted is the error of a transaction that the database has ended.
@@ -23,7 +22,7 @@ func TestALateWriteToADatabaseIsRefused(t *testing.T) {
 			t.Run(fmt.Sprintf("%s,fenced=%v", driver, fenced), func(t *testing.T) {
 				var db *database
 				refused := frozen.Case{
-					Serve: func(*zktest.Server) string {
+					Serve: func() string {
 						db = create(t, driver, newDSN(t, driver))
 						return db.dsn
 					},
@@ -38,7 +37,7 @@ func TestALateWriteToADatabaseIsRefused(t *testing.T) {
 						}
 						return db.write(ctx, "data", w.Token, value)
 					},
-				}.Run(t)
+				}.Run(t, frozen.InProcess(t))
 				require.Equal(t, fenced, refused)
 				if fenced {
 					require.Equal(t, frozen.Next, db.value(t))
@@ -65,7 +64,7 @@ func TestAHolderFrozenInItsTransactionGivesTheRowBack(t *testing.T) {
 	var db *database
 	var tx interface{ Commit() error } // of the other process, which writes First in it
 	refused := frozen.Case{
-		Serve: func(*zktest.Server) string {
+		Serve: func() string {
 			db = create(t, "pgx", startPostgres(t)+"&idle_in_transaction_session_timeout=1000")
 			return db.dsn
 		},
@@ -95,7 +94,7 @@ func TestAHolderFrozenInItsTransactionGivesTheRowBack(t *testing.T) {
 			return update(ctx, begun, value)
 		},
 		Refusal: errAborted,
-	}.Run(t)
+	}.Run(t, frozen.InProcess(t))
 	require.True(t, refused)
 	require.Equal(t, frozen.Next, db.value(t))
 }

@@ -55,7 +55,7 @@ func supportsTests(dir string) bool { return within(dir, worlds) || within(dir, 
 // commands are the packages of the tool's commands.
 func commands() (out []string) {
 	for _, name := range []string{
-		"barrier", "counter", "demo", "discovery", "elect", "exporter", "job", "lock", "rebalance", "rwlock", "serve", "task", "ui", "value", "znode",
+		"barrier", "counter", "demo", "discovery", "elect", "exporter", "fence", "job", "lock", "rebalance", "rwlock", "serve", "task", "ui", "value", "znode",
 	} {
 		out = append(out, "cmd/zkr/internal/"+name+"cmd")
 	}
@@ -90,7 +90,7 @@ var layers = sync.OnceValue(func() []layer {
 		{"discovery/grpcresolver", []string{"discovery", "session"}},
 		// Its tests and examples hold a lock; so does the package that freezes holders.
 		{"fence", []string{"fence/...", "session", "lock", "internal/holding", "internal/receiver"}},
-		{"fence/internal", []string{"fence", "session", "lock", "zktest"}},
+		{"fence/internal", []string{"fence", "session", "lock", "zktest", "zktest/apache"}},
 		// Adapters to other libraries, and to net/http.
 		{"election/serving", []string{"election", "fence", "session", waits, receivers}},
 		{"election/grpcserving", []string{"election", "election/serving", "session"}},

@@ -20,6 +20,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
+	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
 // Writer is a holder that writes to the receiver at target.
@@ -32,9 +33,8 @@ type Writer struct {
 
 // Case is a late write.
 type Case struct {
-	// Serve starts the receiver and returns its address. The ZooKeeper runs until the
-	// end of the test.
-	Serve func(zookeeper *zktest.Server) (target string)
+	// Serve starts the receiver and returns its address.
+	Serve func() (target string)
 	// Write writes value, in both processes, and does not look whether the hold has
 	// ended.
 	Write func(ctx context.Context, w Writer, value string) error
@@ -55,27 +55,54 @@ const (
 	targetEnv  = "FENCE_FROZEN_TARGET"
 )
 
+// InProcess starts a ZooKeeper in this process, which runs until the end of the test, and
+// returns its connect string. In the other process, the connect string is that of the
+// ZooKeeper that runs already.
+func InProcess(t *testing.T) (servers string) {
+	t.Helper()
+	if servers := os.Getenv(serversEnv); servers != "" {
+		return servers
+	}
+	zookeeper, err := zktest.Start(&zktest.Options{TickTime: tick})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = zookeeper.Close() })
+	return zookeeper.Addr()
+}
+
+// OnApache is [InProcess] with a real ZooKeeper.
+func OnApache(t *testing.T) (servers string) {
+	t.Helper()
+	if servers := os.Getenv(serversEnv); servers != "" {
+		return servers
+	}
+	return apache.Require(t, &apache.Options{Heap: 96, TickTime: tick}).Connect()
+}
+
+// tick is the servers' tick, which allows sessions of timeout.
+const (
+	tick    = 200 * time.Millisecond
+	timeout = 2 * time.Second
+)
+
 // Run lets another process get the lock and write First, freezes the process until this
 // one has the lock and has written Next, and lets the other process write Late. Run
-// reports whether Late was refused; Late was written otherwise. The other process runs the
-// same test again, up to the call of Run, and ends there.
-func (c Case) Run(t *testing.T) (refused bool) {
+// reports whether Late was refused; Late was written otherwise. servers are those of
+// [InProcess] or [OnApache]. The other process runs the same test again, up to the call of
+// Run, and ends there.
+func (c Case) Run(t *testing.T, servers string) (refused bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if servers := os.Getenv(serversEnv); servers != "" {
+	if os.Getenv(serversEnv) != "" {
 		if err := c.hold(ctx, servers, os.Getenv(targetEnv)); err != nil {
 			fmt.Fprintln(os.Stdout, "failed:", err)
 		}
 		t.FailNow() // ends the test; its result in this process does not matter
 	}
-	zookeeper, err := zktest.Start(&zktest.Options{TickTime: 200 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = zookeeper.Close() })
-	target := c.Serve(zookeeper)
-	other, err := start(ctx, t.Name(), zookeeper.Addr(), target)
+	target := c.Serve()
+	other, err := start(ctx, t.Name(), servers, target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,14 +111,11 @@ func (c Case) Run(t *testing.T) (refused bool) {
 	if err := other.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	w, closeClient, err := take(ctx, zookeeper.Addr(), target)
+	_, closeClient, err := c.takeAndWrite(ctx, servers, target, Next)
 	if err != nil {
-		t.Fatal(err)
-	}
-	defer closeClient()
-	if err := c.Write(ctx, w, Next); err != nil {
 		t.Fatalf("the next holder cannot write: %v", err)
 	}
+	defer closeClient()
 	if err := other.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
@@ -103,14 +127,11 @@ func (c Case) Run(t *testing.T) (refused bool) {
 
 // hold is the other process.
 func (c Case) hold(ctx context.Context, servers, target string) error {
-	w, closeClient, err := take(ctx, servers, target)
+	w, closeClient, err := c.takeAndWrite(ctx, servers, target, First)
 	if err != nil {
 		return err
 	}
 	defer closeClient()
-	if err := c.Write(ctx, w, First); err != nil {
-		return err
-	}
 	fmt.Fprintln(os.Stdout, "held")
 	bufio.NewScanner(os.Stdin).Scan() // frozen here
 	refusal := c.Refusal
@@ -128,9 +149,31 @@ func (c Case) hold(ctx context.Context, servers, target string) error {
 	return nil
 }
 
+// takeAndWrite takes the lock and writes, and begins again if the hold is lost meanwhile,
+// as may happen on a busy machine.
+func (c Case) takeAndWrite(ctx context.Context, servers, target, value string) (Writer, func(), error) {
+	for {
+		w, closeClient, err := take(ctx, servers, target)
+		if err == nil {
+			if err = c.Write(ctx, w, value); err == nil {
+				return w, closeClient, nil
+			}
+			lost := w.Held.Context().Err() != nil
+			closeClient()
+			if lost && ctx.Err() == nil {
+				continue
+			}
+			return Writer{}, nil, err
+		}
+		if !errors.Is(err, session.ErrLost) || ctx.Err() != nil {
+			return Writer{}, nil, err
+		}
+	}
+}
+
 // take takes the lock and makes its token.
 func take(ctx context.Context, servers, target string) (Writer, func(), error) {
-	client, err := session.Connect(ctx, servers, &session.Options{Timeout: 2 * time.Second})
+	client, err := session.Connect(ctx, servers, &session.Options{Timeout: timeout})
 	if err != nil {
 		return Writer{}, nil, err
 	}
