@@ -44,7 +44,7 @@
 //     higher, because it was created later. The first write of a new holder makes the
 //     receiver refuse all former holders.
 //   - After an ensemble was restored from a backup, an operator must call [Issuer.Advance]
-//     before the writers start. The backup brings back the former epoch and lower zxids,
+//     before the writers start, or run "zkr fence advance". The backup brings back the former epoch and lower zxids,
 //     and no client can tell.
 //
 // # Guarantees

@@ -143,6 +143,35 @@ func (i *Issuer) createEpoch(ctx context.Context, s *session.Session, epoch int6
 	return err
 }
 
+// Epoch returns the ensemble's epoch, and 0 if the ensemble has none yet: the first call of
+// [Issuer.Token] creates one. Epoch changes nothing, and sees every epoch that was committed
+// before the call. ErrCorruptEpoch says that the znode's data is not an epoch. Other errors
+// are the context's, or those of package session.
+func (i *Issuer) Epoch(ctx context.Context) (int64, error) {
+	i = receiver.OrZero(i)
+	err := holding.Begin(ctx, i.client, "fence.NewIssuer", i.err, ErrInvalidArgument)
+	var epoch int64
+	if err == nil {
+		err = i.client.Retry(ctx, func(s *session.Session) error {
+			return s.ReadFresh(ctx, i.path, func() error {
+				data, _, err := s.Get(ctx, i.path)
+				if errors.Is(err, session.ErrNoNode) {
+					epoch = 0
+					return nil
+				}
+				if err == nil {
+					epoch, err = decodeEpoch(data)
+				}
+				return err
+			})
+		})
+	}
+	if err != nil {
+		return 0, holding.Failure(ctx, "fence", "read the epoch of", i.path, err)
+	}
+	return epoch, nil
+}
+
 // Advance makes the ensemble's epoch higher than its present one and higher than above,
 // and returns the new epoch. Call Advance after the ensemble was restored from a backup,
 // before the writers start; and with the epoch of [StaleError.Highest] as above if

@@ -16,6 +16,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
+	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
 const (
@@ -283,6 +284,60 @@ func TestAdvanceGoesBeyondThePresentEpochAndTheGivenOne(t *testing.T) {
 	})
 }
 
+func TestEpochIsTheOneOfTheTokensAndCreatesNothing(t *testing.T) {
+	world.In(t, nil, func(w *world.World) {
+		c := w.Client()
+		issuer := fence.NewIssuer(c, epochPath, nil)
+		present, err := issuer.Epoch(w.Ctx)
+		require.NoError(w, err)
+		require.Zero(w, present)
+		_, err = w.Server.Get("/fence")
+		require.Error(w, err, "nothing was created")
+		token := issue(w, c, hold(w, c))
+		present, err = issuer.Epoch(w.Ctx)
+		require.NoError(w, err)
+		require.Equal(w, token.Epoch, present)
+		advanced, err := issuer.Advance(w.Ctx, 0)
+		require.NoError(w, err)
+		present, err = fence.NewIssuer(w.Client(), epochPath, nil).Epoch(w.Ctx)
+		require.NoError(w, err)
+		require.Equal(w, advanced, present)
+		require.NoError(w, w.Server.Delete(epochPath))
+		present, err = issuer.Epoch(w.Ctx)
+		require.NoError(w, err)
+		require.Zero(w, present)
+		require.NoError(w, w.Server.Create(epochPath, []byte("01")))
+		_, err = issuer.Epoch(w.Ctx)
+		require.ErrorIs(w, err, fence.ErrCorruptEpoch)
+		require.ErrorContains(w, err, "fence: read the epoch of "+epochPath)
+	})
+}
+
+// A server that lags behind has the former epoch.
+func TestEpochIsNotThatOfAServerThatLagsBehind(t *testing.T) {
+	world.In(t, &zktest.Options{Servers: 3}, func(w *world.World) {
+		w.Pass(time.Second)
+		leader := w.Server.Leader()
+		follower := leader%3 + 1
+		other := fence.NewIssuer(w.ClientAt(w.Server.ServerAddr(leader), session.Options{}), epochPath, nil)
+		first, err := other.Advance(w.Ctx, 0)
+		require.NoError(w, err)
+		issuer := fence.NewIssuer(w.ClientAt(w.Server.ServerAddr(follower), session.Options{}), epochPath, nil)
+		present, err := issuer.Epoch(w.Ctx)
+		require.NoError(w, err)
+		require.Equal(w, first, present)
+		require.NoError(w, w.Server.Lag(follower, true))
+		second, err := other.Advance(w.Ctx, 0)
+		require.NoError(w, err)
+		_, err = issuer.Epoch(w.Within(2 * time.Second))
+		require.ErrorIs(w, err, context.DeadlineExceeded, "rather no answer than an old one")
+		require.NoError(w, w.Server.Lag(follower, false))
+		present, err = issuer.Epoch(w.Ctx)
+		require.NoError(w, err)
+		require.Equal(w, second, present)
+	})
+}
+
 func TestTheEpochHasTheACLOfTheOptions(t *testing.T) {
 	world.In(t, nil, func(w *world.World) {
 		c := w.Client()
@@ -316,6 +371,9 @@ func TestInvalidArgumentsOfAnIssuerAreErrorsOfTheFirstCall(t *testing.T) {
 			_, err = issuer.Advance(w.Ctx, 0)
 			require.ErrorIs(w, err, fence.ErrInvalidArgument)
 			require.ErrorContains(w, err, name)
+			_, err = issuer.Epoch(w.Ctx)
+			require.ErrorIs(w, err, fence.ErrInvalidArgument)
+			require.ErrorContains(w, err, name)
 		}
 		issuer := fence.NewIssuer(c, epochPath, nil)
 		_, err := issuer.Token(w.Ctx, nil)
@@ -329,6 +387,8 @@ func TestInvalidArgumentsOfAnIssuerAreErrorsOfTheFirstCall(t *testing.T) {
 		_, err = issuer.Token(ctx, held)
 		require.ErrorIs(w, err, context.Canceled)
 		_, err = issuer.Advance(ctx, 0)
+		require.ErrorIs(w, err, context.Canceled)
+		_, err = issuer.Epoch(ctx)
 		require.ErrorIs(w, err, context.Canceled)
 	})
 }
@@ -383,4 +443,30 @@ func TestAdvanceUnderEveryFault(t *testing.T) {
 		},
 	}.Run(t)
 	require.Positive(t, n)
+}
+
+func TestEpochUnderEveryFault(t *testing.T) {
+	t.Parallel()
+	n := world.Trial{
+		Name:   "Epoch",
+		Counts: func(r zktest.Request) bool { return r.Op == "multi" || r.Op == "getData" },
+		Setup: func(e *matrix.Env, _ *world.Party) error {
+			return e.Server.Create("/epoch", []byte("17"))
+		},
+		Op:   func(ctx context.Context, p *world.Party) error { return requireEpoch(ctx, p.Tested) },
+		Next: func(ctx context.Context, p *world.Party) error { return requireEpoch(ctx, p.Other) },
+	}.Run(t)
+	require.Positive(t, n)
+}
+
+// errOtherEpoch is the error of requireEpoch.
+var errOtherEpoch = errors.New("the epoch is not 17")
+
+// requireEpoch reads the epoch, which must be 17.
+func requireEpoch(ctx context.Context, c *session.Client) error {
+	present, err := fence.NewIssuer(c, "/epoch", nil).Epoch(ctx)
+	if err == nil && present != 17 {
+		err = errOtherEpoch
+	}
+	return err
 }

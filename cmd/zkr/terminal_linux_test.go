@@ -212,6 +212,28 @@ func TestBreakOfALockIsConfirmed(t *testing.T) {
 	<-held.Context().Done()
 }
 
+// On a terminal, the answer decides whether an epoch is advanced.
+func TestAdvanceOfAnEpochIsConfirmed(t *testing.T) {
+	b := newBed(t)
+	require.NoError(t, b.srv.Create("/e", []byte("17")))
+	keyboard, screen, shell := onTerminal(b, `zkr fence advance /e; echo no=$?; zkr fence advance /e; echo yes=$?`)
+	eventually(t, func() bool { return strings.Contains(screen.String(), "[y/N]") }, "it asks: %s", screen)
+	assert.Contains(t, screen.String(), "Until now the epoch /e was 17.")
+	typed(t, keyboard, "n\n")
+	shell.says("no=1")
+	n, err := b.srv.Get("/e")
+	require.NoError(t, err)
+	require.Equal(t, "17", string(n.Data))
+	eventually(t, func() bool { return strings.Count(screen.String(), "[y/N]") == 2 }, "it asks again: %s", screen)
+	typed(t, keyboard, "yes\n")
+	shell.says("yes=0")
+	assert.Contains(t, screen.String(), "nothing was changed")
+	assert.Contains(t, screen.String(), "; until now it was 17")
+	n, err = b.srv.Get("/e")
+	require.NoError(t, err)
+	require.NotEqual(t, "17", string(n.Data))
+}
+
 func TestCtrlCAtTheQuestionChangesNothing(t *testing.T) {
 	b := newBed(t)
 	held := b.take("/l")

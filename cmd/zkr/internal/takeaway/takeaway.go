@@ -4,14 +4,12 @@
 package takeaway
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"os/user"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -93,8 +91,8 @@ func (c Command) New(a *cli.App) *cobra.Command {
 			if o.reason == "" {
 				return exit.Usage("--reason is missing: say why, for those who are affected")
 			}
-			if !o.yes && (a.JSON() || !cli.IsTerminal(a.Stdin)) {
-				return exit.Usage("--yes is missing, which is required in a script: without a terminal there is no question to answer")
+			if err := a.CheckYes(o.yes); err != nil {
+				return err
 			}
 			return a.LongCall(cmd.Context(), func(ctx context.Context, client *session.Client) error {
 				return c.run(ctx, a, client, args[0], o)
@@ -104,14 +102,14 @@ func (c Command) New(a *cli.App) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.reason, "reason", "", "`text` that says why; the former holder and \"--list\" show it")
 	f.StringVar(&o.by, "by", "", "the operator's `name`; default: user@host")
-	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	cli.YesFlag(cmd, &o.yes)
 	f.BoolVar(&o.list, "list", false, "only show what was taken away before: the last 16 times")
 	return cmd
 }
 
 func (c Command) run(ctx context.Context, a *cli.App, client *session.Client, path string, o options) error {
 	hold := c.Open(client, path)
-	holder, err := within(ctx, a, hold.Find)
+	holder, err := cli.Within(ctx, a, hold.Find)
 	switch {
 	case err != nil:
 		return err
@@ -123,7 +121,7 @@ func (c Command) run(ctx context.Context, a *cli.App, client *session.Client, pa
 			return err
 		}
 	}
-	gone, err := within(ctx, a, func(ctx context.Context) (error, error) { return hold.Take(ctx, cmp.Or(o.by, whoami()), o.reason) })
+	gone, err := cli.Within(ctx, a, func(ctx context.Context) (error, error) { return hold.Take(ctx, cmp.Or(o.by, whoami()), o.reason) })
 	switch {
 	case gone != nil:
 		return &exit.Failure{Code: exit.CodeFailed, Err: gone, Hint: "the holder has gone meanwhile, and another client may hold now; nothing was changed"}
@@ -141,34 +139,12 @@ func (c Command) run(ctx context.Context, a *cli.App, client *session.Client, pa
 	return a.Printf("took the %s %s away from %s (session %s)\n", c.Name, path, cli.Readable(holder.ID), cli.OrElse(cli.SessionID(holder.Session), "none"))
 }
 
-// within bounds a call by --connect-timeout: the question may take as long as it likes.
-func within[T any](ctx context.Context, a *cli.App, call func(context.Context) (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeout(ctx, a.Flags.ConnectTimeout)
-	defer cancel()
-	return call(ctx)
-}
-
 // ask shows what would be lost, and returns an error unless the answer is yes.
 func (c Command) ask(ctx context.Context, a *cli.App, path string, h *Holder) error {
 	fmt.Fprintf(a.Stderr, "The %s %s is held by %s\n  session  %s\n  token    %d\n  since    %s (in the queue; %s)\n  waiting  %s\n",
 		c.Name, path, cli.Readable(h.ID), cli.OrElse(cli.SessionID(h.Session), "none"), h.Token, cli.LocalTime(h.Since), cli.Age(h.Since), cli.Count(h.Waiting, "client"))
-	fmt.Fprintf(a.Stderr, "Until it notices, some seconds or for as long as it hangs, it may work beside the next holder.\nTake it away? [y/N] ")
-	answer := make(chan string, 1)
-	// Nothing waits for it after a signal, which ends this program; it ends with a line.
-	go func() {
-		line, _ := bufio.NewReader(a.Stdin).ReadString('\n') // an end without an answer is no
-		answer <- strings.ToLower(strings.TrimSpace(line))
-	}()
-	select {
-	case line := <-answer:
-		if line == "y" || line == "yes" {
-			return nil
-		}
-	case <-ctx.Done():
-		fmt.Fprintln(a.Stderr)
-		return context.Cause(ctx)
-	}
-	return &exit.Failure{Code: exit.CodeFailed, Err: fmt.Errorf("not confirmed; nothing was changed")}
+	fmt.Fprintln(a.Stderr, "Until it notices, some seconds or for as long as it hangs, it may work beside the next holder.")
+	return a.Confirm(ctx, "Take it away?")
 }
 
 // whoami is the user and the host.

@@ -1,0 +1,13 @@
+// Package fencecmd has the commands of "zkr fence".
+package fencecmd
+
+import (
+	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+)
+
+// app is one run of zkr; the methods of app make the commands.
+type app struct{ *cli.App }
+
+// Command makes "zkr fence".
+func Command(a *cli.App) *cobra.Command { return (&app{a}).fence() }
