@@ -28,6 +28,7 @@ func Rules() []Rule {
 		{"formats of records", Formats},
 		{"unfinished marks", Unfinished},
 		{"requirements", Requirements},
+		{"comparison with others", Comparison},
 		{"documents", Documents},
 		{"direct calls of a session", SessionCalls},
 		{"language", Language},

@@ -73,14 +73,8 @@ var rowID = regexp.MustCompile(`^` + idPattern + `$`) // read only
 func rows(text string) []row {
 	var out []row
 	for i, line := range strings.Split(text, "\n") {
-		if !strings.HasPrefix(line, "|") {
-			continue
-		}
-		cells := strings.Split(strings.Trim(strings.ReplaceAll(line, `\|`, "\x00"), "| "), "|")
-		for j := range cells {
-			cells[j] = strings.Trim(strings.ReplaceAll(cells[j], "\x00", "|"), " `")
-		}
-		if !rowID.MatchString(cells[0]) {
+		cells := cellsOf(line)
+		if len(cells) == 0 || !rowID.MatchString(cells[0]) {
 			continue
 		}
 		for len(cells) < columns {
@@ -89,6 +83,19 @@ func rows(text string) []row {
 		out = append(out, row{line: i + 1, id: cells[0], status: cells[2], where: cells[3], test: cells[4]})
 	}
 	return out
+}
+
+// cellsOf returns the cells of a line of a table, without empty ones at the end; none if
+// the line is not of a table.
+func cellsOf(line string) []string {
+	if !strings.HasPrefix(line, "|") {
+		return nil
+	}
+	cells := strings.Split(strings.Trim(strings.ReplaceAll(line, `\|`, "\x00"), "| "), "|")
+	for i := range cells {
+		cells[i] = strings.Trim(strings.ReplaceAll(cells[i], "\x00", "|"), " `")
+	}
+	return cells
 }
 
 // Requirements: both documents list every id exactly once, with a status. A row

@@ -55,6 +55,7 @@ func examples() map[string][]example {
 		"formats of records":              formatExamples(),
 		"unfinished marks":                unfinishedExamples(),
 		"requirements":                    requirementExamples(),
+		"comparison with others":          comparisonExamples(),
 		"documents":                       documentExamples(),
 		"direct calls of a session":       sessionExamples(),
 		"language":                        languageExamples(),
