@@ -5,7 +5,7 @@ SEEDS ?= 1000
 SOAK ?= Soak|Seeds|Random|Stress|UnderEveryFault|UnderEveryTwo|RoundsOf|ManyTasks|ThousandsOf|IsShared
 SOAK_TIMEOUT ?= 24h
 
-.PHONY: txnlogs watch-demo ztest test race lint vet ci soak image newer upgrade keepers versions prove kubernetes newcomer tidy modules snapshot api mutants fuzz
+.PHONY: txnlogs watch-demo ztest test race lint vet ci soak image newer upgrade keepers versions prove kubernetes s3 newcomer tidy modules snapshot api mutants fuzz
 
 test: ## all tests of all modules, and a list of those that were not run
 	$(GO) run ./internal/gotest -count=1 work
@@ -65,6 +65,9 @@ txnlogs: ## the test data of the reader of transaction logs, written by this mac
 
 kubernetes: ## election/kubelock with client-go and controller-runtime, which take minutes to compile: not in CI
 	cd election/kubelock/kubetest && GOWORK=off $(GO) mod tidy -diff && GOWORK=off $(GO) vet ./... && GOWORK=off $(GO) test -count=1 ./...
+
+s3: ## fence.Put on a real S3 server, which takes minutes to compile with the AWS SDK: not in CI
+	cd fence/s3test && GOWORK=off $(GO) mod tidy -diff && GOWORK=off $(GO) vet ./... && GOWORK=off ZKTEST_REQUIRE_REAL=1 ZKTEST_MODE=jars $(GO) test -count=1 ./...
 
 image: ## the local Docker image, without a registry
 	scripts/build-image.sh

@@ -26,8 +26,10 @@ type ObjectStore interface {
 	Get(ctx context.Context, key string) (data []byte, version string, err error)
 	// Put writes an object on the condition that its version is still version, or,
 	// if version is empty, that no object exists (If-Match, If-None-Match: *). The
-	// error wraps ErrVersionMismatch if the condition does not hold. With any other
-	// error the object may have been written.
+	// error wraps ErrVersionMismatch if the condition does not hold, and only then: Put
+	// must not repeat a write whose reply was lost, as clients of object stores do by
+	// default, because the repetition would fail although the object was written. With
+	// any other error the object may have been written.
 	Put(ctx context.Context, key string, data []byte, version string) error
 }
 

@@ -8,22 +8,20 @@ import (
 	"fmt"
 	"io/fs"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/fence"
+	"github.com/zkrecipes/zkrecipes/fence/internal/objecttest"
 )
 
 // bucket is an object store whose versions are hashes of the data, as S3's ETags are.
 type bucket struct {
 	// mu guards objects.
-	mu        sync.Mutex
-	objects   map[string][]byte
-	beforePut func()       // runs before each condition is checked
-	failPut   func() error // replaces the reply of a write that was carried out
+	mu      sync.Mutex
+	objects map[string][]byte
+	failPut func() error // replaces the reply of a write that was carried out
 }
 
 func etag(data []byte) string { return fmt.Sprintf("%x", md5.Sum(data)) }
@@ -39,9 +37,6 @@ func (b *bucket) Get(_ context.Context, key string) ([]byte, string, error) {
 }
 
 func (b *bucket) Put(_ context.Context, key string, data []byte, version string) error {
-	if b.beforePut != nil {
-		b.beforePut()
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	present, ok := b.objects[key]
@@ -67,80 +62,15 @@ func requireObject(t *testing.T, b *bucket, key, data string, token fence.Token)
 	require.Equal(t, token, highest)
 }
 
-func TestPutRefusesALowerTokenAndKeepsTheObject(t *testing.T) {
-	var b bucket
-	require.NoError(t, fence.Put(t.Context(), &b, "a", at(5), []byte("one")))
-	requireObject(t, &b, "a", "one", at(5))
-	require.NoError(t, fence.Put(t.Context(), &b, "a", at(5), []byte("two\nlines\n")))
-	requireObject(t, &b, "a", "two\nlines\n", at(5))
-	require.NoError(t, fence.Put(t.Context(), &b, "a", at(6), nil))
-	requireObject(t, &b, "a", "", at(6))
-	err := fence.Put(t.Context(), &b, "a", at(5), []byte("too late"))
-	var stale *fence.StaleError
-	require.ErrorAs(t, err, &stale)
-	require.Equal(t, &fence.StaleError{Resource: "a", Token: at(5), Highest: at(6)}, stale)
-	requireObject(t, &b, "a", "", at(6))
-	require.NoError(t, fence.Put(t.Context(), &b, "other", at(1), nil))
-}
+func TestPutRefusesALowerTokenAndKeepsTheObject(t *testing.T) { objecttest.LowerToken(t, &bucket{}) }
 
-// The worst moment: the new holder writes between the read and the write of the old
-// one, and writes the same data, so that a hash of the data alone would not change.
-func TestALateWriteBehindItsReadIsRefused(t *testing.T) {
-	for name, first := range map[string]bool{"of an object": true, "of no object": false} {
-		t.Run(name, func(t *testing.T) {
-			var b bucket
-			if first {
-				require.NoError(t, fence.Put(t.Context(), &b, "a", at(5), []byte("same")))
-			}
-			b.beforePut = func() {
-				b.beforePut = nil
-				require.NoError(t, fence.Put(t.Context(), &b, "a", at(6), []byte("same")))
-			}
-			require.ErrorIs(t, fence.Put(t.Context(), &b, "a", at(5), []byte("too late")), fence.ErrStale)
-			requireObject(t, &b, "a", "same", at(6))
-		})
-	}
-}
+func TestALateWriteBehindItsReadIsRefused(t *testing.T) { objecttest.LateBehindItsRead(t, &bucket{}) }
 
 func TestUpdateIsAppliedToTheDataThatItReplaces(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var attempts atomic.Int64
-		b := bucket{beforePut: func() { attempts.Add(1); time.Sleep(time.Millisecond) }} // all read before any writes
-		var wg sync.WaitGroup
-		for range 20 {
-			// Waited for below; ends with its update.
-			wg.Go(func() {
-				err := fence.Update(t.Context(), &b, "a", at(5), func(data []byte) ([]byte, error) { return append(data, 'x'), nil })
-				if err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		wg.Wait()
-		requireObject(t, &b, "a", "xxxxxxxxxxxxxxxxxxxx", at(5))
-		require.Greater(t, attempts.Load(), int64(20), "some attempts were in vain")
-	})
+	synctest.Test(t, func(t *testing.T) { objecttest.ConcurrentUpdates(t, &bucket{}, 20) })
 }
 
-// After a new holder has read by Update, no late write changes what it has read.
-func TestUpdateWithoutAChangeShowsTheToken(t *testing.T) {
-	var b bucket
-	require.NoError(t, fence.Put(t.Context(), &b, "a", at(5), []byte("one")))
-	require.NoError(t, fence.Update(t.Context(), &b, "a", at(6), func(data []byte) ([]byte, error) {
-		require.Equal(t, "one", string(data))
-		return data, nil
-	}))
-	requireObject(t, &b, "a", "one", at(6))
-	require.ErrorIs(t, fence.Put(t.Context(), &b, "a", at(5), nil), fence.ErrStale)
-	require.NoError(t, fence.Update(t.Context(), &b, "new", at(6), func(data []byte) ([]byte, error) {
-		require.Nil(t, data)
-		return data, nil
-	}))
-	require.NoError(t, fence.Update(t.Context(), &b, "new", at(6), func(data []byte) ([]byte, error) {
-		require.NotNil(t, data, "the object exists, and is empty")
-		return data, nil
-	}))
-}
+func TestUpdateWithoutAChangeShowsTheToken(t *testing.T) { objecttest.ShownToken(t, &bucket{}) }
 
 func TestErrorsOfAnObjectStoreAreReported(t *testing.T) {
 	var b bucket
@@ -154,19 +84,18 @@ func TestErrorsOfAnObjectStoreAreReported(t *testing.T) {
 	err := fence.Update(t.Context(), &b, "a", at(6), func([]byte) ([]byte, error) { return nil, errChange })
 	require.ErrorIs(t, err, errChange, "an error of the change ends Update, whatever it wraps")
 	requireObject(t, &b, "a", "one", at(5))
-
-	_, _, err = fence.Get(t.Context(), &b, "missing")
-	require.ErrorIs(t, err, fs.ErrNotExist)
-	for _, data := range []string{"", "no token", "1-1", "1-0\ndata"} {
-		b.objects["b"] = []byte(data)
-		_, _, err = fence.Get(t.Context(), &b, "b")
-		require.ErrorIs(t, err, fence.ErrInvalidArgument)
-		require.ErrorContains(t, err, "fence: read b: ")
-		require.ErrorContains(t, err, "no fencing token in its first line")
-		require.ErrorIs(t, fence.Put(t.Context(), &b, "b", at(5), nil), fence.ErrInvalidArgument)
-		require.Equal(t, data, string(b.objects["b"]))
-	}
 }
+
+func TestObjectsWithoutATokenAreReportedAndStay(t *testing.T) {
+	objecttest.Unfenced(t, &bucket{})
+	b := bucket{objects: map[string][]byte{"b": []byte("no token")}}
+	_, _, err := fence.Get(t.Context(), &b, "b")
+	require.ErrorContains(t, err, "fence: read b: ")
+	require.ErrorContains(t, err, "no fencing token in its first line")
+}
+
+// The store of these tests is one as the interface demands.
+func TestTheBucketOfTheTestsChecksItsConditions(t *testing.T) { objecttest.Conditions(t, &bucket{}) }
 
 // faulty is a store whose every condition fails, or that has no versions.
 type faulty struct{ data string }

@@ -14,9 +14,9 @@ nested() { git ls-files '*/go.mod' | xargs -n 1 dirname; }
 case ${1:-all} in
 all) echo . && nested ;;
 nested) nested ;;
-released) nested | grep -vxE 'bench|election/kubelock/kubetest|fence/sqltest' ;; # these are run in a checkout only
+released) nested | grep -vxE 'bench|election/kubelock/kubetest|fence/s3test|fence/sqltest' ;; # these are run in a checkout only
 alone) echo fence/sqltest ;;
-checked) echo . && nested | grep -vx election/kubelock/kubetest ;; # make kubernetes
+checked) echo . && nested | grep -vxE 'election/kubelock/kubetest|fence/s3test' ;; # make kubernetes, make s3
 *)
 	sed -n '2,8s/^# \{0,1\}//p' "$0" >&2
 	exit 2
