@@ -229,7 +229,7 @@ func (s *stress) checkRecovery(w *World, double bool) error {
 func runSeeds(t *testing.T, n, servers int, double bool) {
 	t.Parallel()
 	if testing.Short() {
-		n /= 6
+		n /= 12
 	}
 	world.RunSeeds(t, world.Seeds(n), servers, func(w *world.World, seed uint64) error {
 		return stressWorld(&World{w}, seed, servers, double)

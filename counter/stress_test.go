@@ -185,10 +185,10 @@ func (s *stress) last(w *World, i int) (err error) {
 	return err
 }
 
-// runSeeds runs n histories, a fifth of them with -short.
+// runSeeds runs n histories, a tenth of them with -short.
 func runSeeds(t *testing.T, n, servers int) {
 	if testing.Short() {
-		n /= 3
+		n /= 10
 	}
 	world.RunSeeds(t, world.Seeds(n), servers, func(w *world.World, seed uint64) error {
 		return stressWorld(&World{w}, seed, servers)

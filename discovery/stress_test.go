@@ -258,7 +258,7 @@ func history(w *world.World, seed uint64, servers int) error {
 func TestStress_CL14_CL19_CH51_CH52_CH53_CH54_CH58(t *testing.T) {
 	seeds := map[int]int{1: 12, 3: 8}
 	if testing.Short() {
-		seeds = map[int]int{1: 6, 3: 4}
+		seeds = map[int]int{1: 3, 3: 2}
 	}
 	for servers, n := range seeds {
 		t.Run(fmt.Sprint(servers), func(t *testing.T) {

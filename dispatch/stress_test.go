@@ -315,7 +315,7 @@ func (s *stress) check() error {
 
 func stressSeeds(n int) int {
 	if testing.Short() {
-		n /= 4
+		n /= 8
 	}
 	return world.Seeds(n)
 }

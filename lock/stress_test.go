@@ -226,7 +226,7 @@ func (s *stress) describeState(w *World) string {
 func runSeeds(t *testing.T, n, servers int, semaphore *lock.Options) {
 	t.Parallel()
 	if testing.Short() { // under the race detector, after a run in full
-		n /= 5
+		n /= 10
 	}
 	world.RunSeeds(t, world.Seeds(n), servers, func(w *world.World, seed uint64) error {
 		return stressWorld(&World{w}, seed, servers, semaphore, session.TrustQuorum)

@@ -311,7 +311,7 @@ func runSeeds(t *testing.T, n, servers int) {
 // in full.
 func seeds(n int) int {
 	if testing.Short() {
-		n /= 4
+		n /= 10
 	}
 	return world.Seeds(n)
 }

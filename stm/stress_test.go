@@ -168,10 +168,10 @@ func (s *stress) judgeHistory(w *World, initial state, txs []*stm.Transactor) er
 	return errors.Join(s.failed, checkHistory(initial, s.calls))
 }
 
-// runSeeds runs n histories, a third of them with -short.
+// runSeeds runs n histories, a tenth of them with -short.
 func runSeeds(t *testing.T, n, servers int) {
 	if testing.Short() {
-		n /= 3
+		n /= 10
 	}
 	world.RunSeeds(t, world.Seeds(n), servers, func(w *world.World, seed uint64) error {
 		return oneHistory(&World{w}, seed, servers)

@@ -236,7 +236,7 @@ func (s *stress) checkRecovery(j *workerctl.Job) error {
 
 func stressSeeds(n int) int {
 	if testing.Short() {
-		n /= 4
+		n /= 8
 	}
 	return world.Seeds(n)
 }

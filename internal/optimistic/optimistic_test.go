@@ -64,7 +64,7 @@ func TestChangesUnderEveryFaultAndEveryTwoAreMadeOnce(t *testing.T) {
 			return errors.Join(err, world.CheckOutcome(said, times), raise(ctx, p.Tested, "tested"), raise(ctx, p.Other, "other"))
 		},
 	}
-	require.Greater(t, tr.Run(t), 10)
+	require.GreaterOrEqual(t, tr.Run(t), 8)
 	tr.RunPairs(t, 17)
 }
 

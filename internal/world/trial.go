@@ -127,17 +127,16 @@ func Pairs(faults ...matrix.Fault) []matrix.Fault {
 	return faults
 }
 
-// Case is the trial for matrix. With -short, for the race detector, Case has one fault
-// of each kind, at each request: the loss of a reply, a session and a caller. Without, it
-// has all faults, between the first and the last request every third of them; with
-// ZKTEST_SEEDS everywhere.
+// Case is the trial for matrix, with all faults; with -short, for the race detector, with
+// one of each kind: the loss of a reply, a session and a caller. Between the first and the
+// last request Case has every third of them; with ZKTEST_SEEDS all.
 func (tr Trial) Case() matrix.Case {
 	var faults []matrix.Fault
+	if testing.Short() {
+		faults = []matrix.Fault{matrix.LostReply, matrix.ExpireAfter, matrix.CancelUnknown}
+	}
 	every := 3
-	switch {
-	case testing.Short():
-		faults, every = []matrix.Fault{matrix.LostReply, matrix.ExpireAfter, matrix.CancelUnknown}, 1
-	case Seeds(1) > 1:
+	if Seeds(1) > 1 {
 		every = 1
 	}
 	tr.Excuses = slices.Concat(tr.Excuses, productExcuses())

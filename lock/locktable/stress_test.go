@@ -235,7 +235,7 @@ func stressWorld(w *World, seed uint64, servers int, trust session.TrustRule) er
 func runSeeds(t *testing.T, n, servers int) {
 	t.Parallel()
 	if testing.Short() { // under the race detector, after a run in full
-		n /= 5
+		n /= 10
 	}
 	world.RunSeeds(t, world.Seeds(n), servers, func(w *world.World, seed uint64) error {
 		return stressWorld(&World{w}, seed, servers, session.TrustQuorum)
