@@ -62,18 +62,9 @@ func (b *batcher) change(ctx context.Context, o *op) (outcome, error) {
 	return b.Change(ctx, o)
 }
 
-// watch has the states that view makes of the znode's, with errors that name the path.
-func watch[S comparable](ctx context.Context, b *batcher, create bool, view func(now batchwrite.State, exists bool) (S, error)) iter.Seq2[S, error] {
-	return func(yield func(S, error) bool) {
-		for now, err := range batchwrite.Watch(ctx, b.Batcher, create, view, func(a, b S) bool { return a == b }) {
-			if err != nil {
-				err = failure(ctx, "watch", b.Path(), err)
-			}
-			if !yield(now, err) {
-				return
-			}
-		}
-	}
+// watch has the states that view makes of the znode's.
+func watch[S comparable](ctx context.Context, b *batcher, create bool, view batchwrite.View[S]) iter.Seq2[S, error] {
+	return batchwrite.Watch(ctx, b.Batcher, "counter", create, view, func(a, b S) bool { return a == b })
 }
 
 // errOnlySequence: an option of sequences was given to something else.

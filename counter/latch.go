@@ -146,21 +146,15 @@ func (l *Latch) read(ctx context.Context) (latchState, error) {
 // awaitZero waits for the end of the present round.
 func (l *Latch) awaitZero(ctx context.Context) error {
 	r := l.batcher()
-	watch := func(ctx context.Context, s *session.Session) (latchState, *session.Watch, error) {
-		now, exists, w, err := r.ReadAndWatch(ctx, s, false)
-		if err != nil || !exists {
-			return latchState{}, w, err
+	read := batchwrite.Reading(r.Batcher, false, func(now batchwrite.State, exists bool) (latchState, error) {
+		if !exists {
+			return latchState{}, nil
 		}
-		out, err := latchStateOf(now)
-		if err != nil {
-			w.Stop()
-			return latchState{}, nil, err
-		}
-		return out, w, nil
-	}
+		return latchStateOf(now)
+	})
 	same := func(a, b latchState) bool { return a == b }
 	first := latchState{}
-	for now, err := range follow.States(ctx, follow.Sessions{Client: r.Client()}, r.Path(), watch, same) {
+	for now, err := range follow.States(ctx, follow.Sessions{Client: r.Client()}, r.Path(), read, same) {
 		if err == nil && now.unproved(first) {
 			now, err = l.read(ctx)
 		}

@@ -163,16 +163,6 @@ func (v *Value) change(ctx context.Context, name string, c *change) (outcome, er
 // the creation of an unreadable znode nor changes of the access list: Watch
 // notices both on the next connection.
 func (v *Value) Watch(ctx context.Context) iter.Seq2[State, error] {
-	b, create := v.batcher(), len(receiver.OrZero(v).seed) > 0
 	view := func(now batchwrite.State, exists bool) (State, error) { return stateOf(now, exists), nil }
-	return func(yield func(State, error) bool) {
-		for now, err := range batchwrite.Watch(ctx, b, create, view, State.same) {
-			if err != nil {
-				err = failure(ctx, "watch", b.Path(), err)
-			}
-			if !yield(now, err) {
-				return
-			}
-		}
-	}
+	return batchwrite.Watch(ctx, v.batcher(), "value", len(receiver.OrZero(v).seed) > 0, view, State.same)
 }

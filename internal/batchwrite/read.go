@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/zkrecipes/zkrecipes/internal/follow"
+	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -112,9 +113,9 @@ func (r *Batcher[T]) ensureNode(ctx context.Context, s *session.Session) error {
 	}
 }
 
-// ReadAndWatch reads the state and sets a watch for its next change, the znode's creation
+// readAndWatch reads the state and sets a watch for its next change, the znode's creation
 // included; create makes a missing znode with the initial data.
-func (r *Batcher[T]) ReadAndWatch(ctx context.Context, s *session.Session, create bool) (now State, exists bool, w *session.Watch, err error) {
+func (r *Batcher[T]) readAndWatch(ctx context.Context, s *session.Session, create bool) (now State, exists bool, w *session.Watch, err error) {
 	for {
 		seen, err := optimistic.GetWatched(ctx, s, r.path)
 		switch {
@@ -132,28 +133,39 @@ func (r *Batcher[T]) ReadAndWatch(ctx context.Context, s *session.Session, creat
 	}
 }
 
+// View makes what a caller follows of the znode's state. Its error ends the caller's wait.
+type View[S any] func(now State, exists bool) (S, error)
+
+// Reading is the read of view for package follow. create makes a missing znode with the
+// initial data.
+func Reading[S, T any](r *Batcher[T], create bool, view View[S]) follow.Read[S] {
+	return func(ctx context.Context, s *session.Session) (out S, _ *session.Watch, err error) {
+		now, exists, w, err := r.readAndWatch(ctx, s, create)
+		if err != nil {
+			return out, w, err
+		}
+		if out, err = view(now, exists); err != nil {
+			w.Stop()
+			return out, nil, err
+		}
+		return out, w, nil
+	}
+}
+
 // Watch iterates over states that view makes of the znode's; first the present one, then
-// each newer one that is not the same. An error of view ends it. create makes a missing
-// znode with the initial data.
-func Watch[S, T any](ctx context.Context, r *Batcher[T], create bool, view func(now State, exists bool) (S, error), same func(a, b S) bool) iter.Seq2[S, error] {
+// each newer one that is not the same. The errors are those of pkg, the user of r. create
+// makes a missing znode with the initial data.
+func Watch[S, T any](ctx context.Context, r *Batcher[T], pkg string, create bool, view View[S], same func(a, b S) bool) iter.Seq2[S, error] {
 	return func(yield func(S, error) bool) {
 		if err := r.CheckCall(ctx); err != nil {
 			var none S
-			yield(none, err)
+			yield(none, holding.Failure(ctx, pkg, "watch", r.path, err))
 			return
 		}
-		read := func(ctx context.Context, s *session.Session) (out S, _ *session.Watch, err error) {
-			now, exists, w, err := r.ReadAndWatch(ctx, s, create)
+		for now, err := range follow.States(ctx, follow.Sessions{Client: r.client, WithoutQuorum: true}, r.path, Reading(r, create, view), same) {
 			if err != nil {
-				return out, w, err
+				err = holding.Failure(ctx, pkg, "watch", r.path, err)
 			}
-			if out, err = view(now, exists); err != nil {
-				w.Stop()
-				return out, nil, err
-			}
-			return out, w, nil
-		}
-		for now, err := range follow.States(ctx, follow.Sessions{Client: r.client, WithoutQuorum: true}, r.path, read, same) {
 			if !yield(now, err) {
 				return
 			}
