@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/zkrecipes/zkrecipes/internal/batchwrite"
+	"github.com/zkrecipes/zkrecipes/internal/format/counterformat"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -37,7 +38,7 @@ func New(client *session.Client, path string, o *Options) *Value {
 		o = &Options{}
 	}
 	return &Value{
-		b:    batchwrite.New(client, path, "a value", batchwrite.Options[[]byte]{ACL: o.ACL, Initial: o.Seed, Marker: markerBase}),
+		b:    batchwrite.New(client, path, "a value", batchwrite.Options[[]byte]{ACL: o.ACL, Initial: o.Seed, Marker: counterformat.ValueBase}),
 		seed: slices.Clone(o.Seed), // the caller may change its slice
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -63,7 +64,7 @@ func (a *app) command(traits map[string]string, use, short, example string, args
 
 // readStdin replaces the argument - by stdin.
 func (a *app) readStdin(args []string) ([]string, error) {
-	out, read := append([]string{}, args...), false
+	out, read := slices.Clone(args), false
 	for i, arg := range args[1:] {
 		switch {
 		case arg != "-":
@@ -108,19 +109,18 @@ func (a *app) set() *cobra.Command {
 		"  zkr value set /config/mode day --if-zxid 4294967311", cli.OnPath("value", "DATA"),
 		func(ctx context.Context, v *value.Value, args []string) error {
 			data := []byte(args[1])
-			if seen == "" {
-				if err := v.Set(ctx, data); err != nil {
-					return err
-				}
-				return a.showChanged(args[0], data)
-			}
 			zxid, _ := parseZxid(seen) // the flag was checked before
-			set, err := v.TrySet(ctx, value.State{Zxid: zxid}, data)
-			if err == nil && !set {
-				return refused(args[0], "the value %s is not that of zxid %d any more", args[0], zxid)
+			set, err := true, error(nil)
+			if seen == "" {
+				err = v.Set(ctx, data)
+			} else {
+				set, err = v.TrySet(ctx, value.State{Zxid: zxid}, data)
 			}
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
+			case !set:
+				return refused(args[0], "the value %s is not that of zxid %d any more", args[0], zxid)
 			}
 			return a.showChanged(args[0], data)
 		})
