@@ -97,7 +97,7 @@ func manyRounds(full int) int {
 	switch {
 	case testing.Short():
 		return full / 16
-	case world.Seeds(1) > 1:
+	case world.Thorough():
 		return full
 	}
 	return full / 4

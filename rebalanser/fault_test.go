@@ -185,7 +185,7 @@ func everyFault(t *testing.T, trials func(mode rebalanser.Mode) world.Trial) {
 				c.Faults = []matrix.Fault{matrix.LostReply, matrix.ExpireAfter}
 			}
 			res := matrix.Run(t, c)
-			require.Greater(t, res.Requests, 6)
+			require.Greater(t, res.Requests, 12)
 			t.Logf("%d requests, %d cases", res.Requests, res.Cases)
 		})
 	}

@@ -64,7 +64,11 @@ func TestChangesUnderEveryFaultAndEveryTwoAreMadeOnce(t *testing.T) {
 			return errors.Join(err, world.CheckOutcome(said, times), raise(ctx, p.Tested, "tested"), raise(ctx, p.Other, "other"))
 		},
 	}
-	require.GreaterOrEqual(t, tr.Run(t), 8)
+	least := 10
+	if testing.Short() { // with fewer faults
+		least = 7
+	}
+	require.Greater(t, tr.Run(t), least)
 	tr.RunPairs(t, 17)
 }
 

@@ -14,6 +14,9 @@ import (
 // for more.
 func Seeds(n int) int { return seeds.Count(n) }
 
+// Thorough reports whether ZKTEST_SEEDS asks for more than a usual run: for all cases.
+func Thorough() bool { return Seeds(1) > 1 }
+
 // OneSeed reports whether ZKTEST_SEED asks for a single history.
 func OneSeed() bool { return seeds.One() }
 

@@ -103,7 +103,7 @@ func (tr Trial) RunUntilDeadline(t *testing.T) int {
 func (tr Trial) RunPairs(t *testing.T, each int) int {
 	t.Helper()
 	switch {
-	case Seeds(1) > 1:
+	case Thorough():
 		each = 1
 	case testing.Short():
 		each *= 4
@@ -136,7 +136,7 @@ func (tr Trial) Case() matrix.Case {
 		faults = []matrix.Fault{matrix.LostReply, matrix.ExpireAfter, matrix.CancelUnknown}
 	}
 	every := 3
-	if Seeds(1) > 1 {
+	if Thorough() {
 		every = 1
 	}
 	tr.Excuses = slices.Concat(tr.Excuses, productExcuses())
