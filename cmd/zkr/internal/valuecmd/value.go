@@ -110,7 +110,8 @@ func (a *app) set() *cobra.Command {
 		func(ctx context.Context, v *value.Value, args []string) error {
 			data := []byte(args[1])
 			zxid, _ := parseZxid(seen) // the flag was checked before
-			set, err := true, error(nil)
+			set := true
+			var err error
 			if seen == "" {
 				err = v.Set(ctx, data)
 			} else {
