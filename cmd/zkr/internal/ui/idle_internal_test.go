@@ -49,7 +49,10 @@ func crowded(t testing.TB, locks int) (*zktest.Server, *Model) {
 		over.Wait()
 		_ = srv.Close()
 	})
-	require.Eventually(t, func() bool { return m.View().Nodes == 2*locks+3 }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool {
+		v := m.View() // all nodes may be there before the model knows that they are all
+		return v.Nodes == 2*locks+3 && v.Health.Loaded
+	}, time.Minute, 10*time.Millisecond)
 	return srv, m
 }
 
@@ -89,6 +92,32 @@ func TestModelLooksOnlyForReaders(t *testing.T) {
 		assert.Equal(t, before+1, m.visits(), "%s: one change, one recognition", read)
 		assert.Equal(t, fmt.Sprint(100+i), m.lastView().Of(busy).State)
 	}
+}
+
+// TestViewDoesNotBecomeOlder: the watch over the connection waits for a reader, who
+// meanwhile learns that the tree is loaded.
+func TestViewDoesNotBecomeOlder(t *testing.T) {
+	srv, err := zktest.Start(nil)
+	require.NoError(t, err)
+	defer func() { _ = srv.Close() }()
+	c, err := session.Connect(t.Context(), srv.Addr(), nil)
+	require.NoError(t, err)
+	defer func() { _ = c.Close(context.WithoutCancel(t.Context())) }()
+	ctx, cancel := context.WithCancel(t.Context())
+	m := NewModel(c, "/")
+	m.sight.Lock()
+	var watch, over sync.WaitGroup
+	// Waited for below; ends after one look.
+	watch.Go(m.watchTree)
+	// Waited for below; ends with ctx.
+	over.Go(func() { _ = m.Run(ctx) })
+	require.Eventually(t, func() bool { return m.tree.Status().Loaded }, time.Minute, time.Millisecond)
+	m.lookLocked()
+	m.sight.Unlock()
+	watch.Wait()
+	assert.True(t, m.lastView().Health.Loaded)
+	cancel()
+	over.Wait()
 }
 
 // rest0 lets the next reader look at once.

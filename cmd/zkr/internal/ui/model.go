@@ -190,9 +190,9 @@ func paceFor(took time.Duration) time.Duration { return min(max(calm, 4*took), i
 // watchTree checks the connection. The end of the first read is published together
 // with the things: otherwise a page could show an empty tree.
 func (m *Model) watchTree() {
-	h, was := m.health(), m.lastView().Health
 	m.sight.Lock()
 	defer m.sight.Unlock()
+	h, was := m.health(), m.lastView().Health
 	if h.Stale {
 		m.memory.resetProof()
 	}
