@@ -14,13 +14,18 @@ import (
 
 // running runs a master and a worker until stop is called.
 func running(client *session.Client, path string, h dispatch.Handler) (stop func()) {
+	return roles(dispatch.NewMaster(client, path, nil).Run, dispatch.NewWorker(client, path, h, nil).Run)
+}
+
+// roles runs roles until stop is called.
+func roles(runs ...func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	var roles sync.WaitGroup
-	// Waited for by stop; ends with ctx.
-	roles.Go(func() { _ = dispatch.NewMaster(client, path, nil).Run(ctx) })
-	// Waited for by stop; ends with ctx.
-	roles.Go(func() { _ = dispatch.NewWorker(client, path, h, nil).Run(ctx) })
-	return func() { cancel(); roles.Wait() }
+	var all sync.WaitGroup
+	for _, run := range runs {
+		// Waited for by stop; ends with ctx.
+		all.Go(func() { _ = run(ctx) })
+	}
+	return func() { cancel(); all.Wait() }
 }
 
 // A client submits tasks and collects the results; a worker does them.

@@ -71,6 +71,12 @@ type WorkerOptions struct {
 	Grace time.Duration
 	// Labels of the worker: it is given tasks whose labels are all among these.
 	Labels []string
+	// Middleware wraps the handler with what every attempt needs, such as a trace, a
+	// time limit or metrics. The first element is the outermost. NewWorker calls each
+	// element once, with the next handler; the returned handler runs around every
+	// attempt, and may change the context, the payload, the output and the error. See
+	// [Handler] for panics.
+	Middleware []func(next Handler) Handler
 	// ACL of the znodes; default: the client's.
 	ACL []session.ACL
 }

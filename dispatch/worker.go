@@ -24,6 +24,12 @@ import (
 // dies or is cut off before it can report the end, a task may be begun again
 // after its handler has done its work: protect work that must not happen twice
 // with [Attempt.Guard] or [Attempt.Token].
+//
+// WorkerOptions.Middleware runs around the handler, on the same goroutine: a panic of the
+// handler passes through the middleware like any other panic, and the worker recovers it
+// outside. A middleware should pass on a context that it derives from its own, since
+// [Attempt.Context] stays the outer context. If the payload cannot be read, neither the
+// handler nor the middleware is called, and the attempt has failed.
 type Handler func(ctx context.Context, a *Attempt) ([]byte, error)
 
 // Attempt is one attempt of a task, for its handler. The handler gives it back by its
@@ -72,6 +78,9 @@ func NewWorker(client *session.Client, path string, handler Handler, o *WorkerOp
 	}
 	if handler == nil {
 		err = fmt.Errorf("%w: handler is nil", ErrInvalidArgument)
+	}
+	if err == nil {
+		w.handler, err = wrapHandler(handler, about.Middleware)
 	}
 	if err != nil {
 		w.err = err
