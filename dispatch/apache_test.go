@@ -58,6 +58,7 @@ func TestEssentialsOnApache_M1_M26(t *testing.T) {
 				return nil, errors.New("no")
 			}
 		case "hangs":
+			a.ReportProgress(1, 3, "hanging")
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
@@ -82,6 +83,13 @@ func TestEssentialsOnApache_M1_M26(t *testing.T) {
 	r, err = q.Collect(ctx, "dies")
 	require.NoError(t, err)
 	require.Equal(t, dispatch.State("done"), r.State)
+	require.EventuallyWithT(t, func(t *assert.CollectT) {
+		list, err := q.Running(ctx, "hangs")
+		require.NoError(t, err)
+		require.Len(t, list, 1)
+		assert.Equal(t, []any{int64(1), int64(3), "hanging"}, []any{list[0].Done, list[0].Total, list[0].Note})
+		assert.WithinDuration(t, time.Now(), list[0].Reported, time.Minute)
+	}, 30*time.Second, 100*time.Millisecond)
 	require.NoError(t, q.Cancel(ctx, "hangs"))
 	r, err = q.Collect(ctx, "hangs")
 	require.NoError(t, err)

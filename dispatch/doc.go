@@ -56,6 +56,8 @@
 //     workers to the worker that has waited longest for a task.
 //   - A new master that needs more than a second to read all tasks begins to assign. Until
 //     it has read all tasks, this order holds among the tasks that it has read.
+//   - The progress of an attempt is that attempt's own: a worker that was cut off
+//     changes nothing that is shown of the next attempt.
 //   - A queue with Options.MaxTasks unfinished tasks refuses more tasks, or
 //     lets Submit wait. The master closes the queue, so tasks that are
 //     submitted until then are accepted; without a master, each of the 256

@@ -38,14 +38,7 @@ func (t *mastership) readAssigned(ctx context.Context) error {
 	err := t.retryInSession(ctx, func() error {
 		paths = nil
 		r := newReading(ctx, t.s)
-		workers := r.List(t.at(workersDir))
-		var assignments []string
-		for i, folder := range r.ListAll(t.workerPaths(workers)...) {
-			for _, name := range folder.Children {
-				assignments = append(assignments, t.assignmentPath(workers[i], name))
-			}
-		}
-		for _, node := range r.GetAll(assignments...) {
+		for _, node := range r.GetAll(t.listAssignments(r)...) {
 			if a, err := decode[assignment](node.Data); node.Exists && err == nil {
 				paths = append(paths, t.taskPath(a.Task.ID))
 			}

@@ -35,10 +35,15 @@ type heldTask struct {
 
 	// mu guards the next fields: release is the call of Attempt.Release, if the handler
 	// made one before it returned, and returned reports that the handler has returned.
+	// While neither is set, the assignment above does not change, and Run waits for the
+	// handler.
 	mu       sync.Mutex
 	release  *release
 	returned bool
 }
+
+// errGone is the cause of the end of a handler's context.
+var errGone = fmt.Errorf("the assignment is %w: %w", session.ErrLost, session.ErrNodeDeleted)
 
 // errDeadline is the cause of the end of a handler's context.
 var errDeadline = fmt.Errorf("%w: the task's", context.DeadlineExceeded)

@@ -31,8 +31,15 @@ type Info struct {
 	// LastFailure is the error of the last failed attempt.
 	LastFailure string
 	// Order is the task's place: of two tasks of the same priority, the task with
-	// the lower Order goes first. It is the zxid of the submission.
+	// the lower Order goes first. It is the zxid of the submission; 0 in
+	// [Queue.Running].
 	Order int64
+	// Done, Total and Note are what the handler has reported last by
+	// [Attempt.ReportProgress], and Reported is when the worker has written them, by the
+	// servers' clock; zero without a report. Only [Queue.Running] sets them.
+	Done, Total int64
+	Note        string
+	Reported    time.Time
 	// Err is set if the znode's data is not a task; it wraps ErrRecord. Only ID,
 	// the znode's name, and Order are set then.
 	Err error

@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -87,6 +86,10 @@ type assignment struct {
 	Task    record
 	Version int32
 
+	// progress is what the handler has reported last; nil for none. kept are the fields
+	// of a newer version.
+	progress *taskformat.Progress
+	kept     versioned.Kept
 	// recalled is profile.Recalled of the worker's folder, which is not an
 	// assignment.
 	recalled []string
@@ -94,7 +97,9 @@ type assignment struct {
 
 // MarshalJSON writes an assignment.
 func (a assignment) MarshalJSON() ([]byte, error) {
-	return json.Marshal(taskformat.Assignment{Format: a.Format, Task: taskformat.Record(a.Task), Version: a.Version})
+	return taskformat.Assignment{
+		Format: a.Format, Task: taskformat.Record(a.Task), Version: a.Version, Progress: a.progress, Kept: a.kept,
+	}.MarshalJSON()
 }
 
 func toMillis(d time.Duration) millis { return taskformat.ToMillis(d) }
@@ -122,7 +127,7 @@ func decode[T record | assignment | ending | profile | limits | counts](data []b
 	case *assignment:
 		var a taskformat.Assignment
 		a, err = taskformat.Decode[taskformat.Assignment](data)
-		*into = assignment{Format: a.Format, Task: record(a.Task), Version: a.Version}
+		*into = assignment{Format: a.Format, Task: record(a.Task), Version: a.Version, progress: a.Progress, kept: a.Kept}
 	case *ending:
 		*into, err = taskformat.Decode[ending](data)
 	case *profile:

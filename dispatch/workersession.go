@@ -38,6 +38,7 @@ type workerSession struct {
 	// recalled are serials of assignments that the master wants back unless they have
 	// begun. The view may show them before the assignments.
 	recalled []string
+	progress progress // of the tasks that have begun
 	// unreturned is the reason why the first task could not be given back.
 	unreturned error
 	junk       bool // there is something in the folder that this worker does not remove
@@ -272,9 +273,6 @@ func (ws *workerSession) loseTask(h *heldTask) {
 		delete(ws.held, h.name)
 	}
 }
-
-// errGone is the cause of the end of a handler's context.
-var errGone = fmt.Errorf("the assignment is %w: %w", session.ErrLost, session.ErrNodeDeleted)
 
 // beginTask runs a task, which has a slot.
 func (ws *workerSession) beginTask(h *heldTask) {

@@ -14,8 +14,8 @@ import (
 )
 
 // Format is that of all records. A newer version of this library may add fields to the
-// records that are rewritten, all but [Assignment] and [Counts]: a version that does not
-// know them keeps them. A newer version that changes the meaning of the fields writes another
+// records that are rewritten, all but [Counts]: a version that does not know them keeps
+// them. A newer version that changes the meaning of the fields writes another
 // format, which older ones refuse.
 const Format = 1
 
@@ -88,14 +88,6 @@ type Record struct {
 	Canceled string `json:"canceled,omitempty"`
 
 	versioned.Kept // fields of a newer version
-}
-
-// Assignment is the data of an assignment's znode: the task as it is while the
-// assignment exists, and the version that its znode has then.
-type Assignment struct {
-	Format  int    `json:"format"`
-	Task    Record `json:"task"`
-	Version int32  `json:"version"`
 }
 
 // Ending is the first line of a result's data; the handler's output follows it.

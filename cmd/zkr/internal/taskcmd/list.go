@@ -17,9 +17,10 @@ import (
 )
 
 const taskListHelp = `Shows the tasks of QUEUE in the order of their submission, each as of the moment of
-its read; the command sends one request per task. ATTEMPT is the number of the
-present attempt, or of the next or the last one; LAST-FAILURE is the reason why the
-previous attempt failed. "zkr task show" shows more about one task.
+its read; the command sends one request for up to 128 tasks. ATTEMPT is the number of
+the present attempt, or of the next or the last one; PROGRESS is what the handler of a
+running task has reported last; LAST-FAILURE is the reason why the previous attempt
+failed. "zkr task show" shows more about one task.
 `
 
 // taskList is "zkr task ls".
@@ -46,11 +47,18 @@ func (a *app) taskList() *cobra.Command {
 				}
 				wanted = append(wanted, dispatch.State(state))
 			}
-			var found []dispatch.Info
+			var found []Task
 			var around foreign.Surroundings
-			list := c.on("", func(ctx context.Context, q *dispatch.Queue) (err error) {
-				found, err = q.List(ctx, wanted...)
-				return err
+			list := c.on("", func(ctx context.Context, q *dispatch.Queue) error {
+				tasks, err := q.List(ctx, wanted...)
+				if err != nil {
+					return err
+				}
+				found = make([]Task, 0, len(tasks))
+				for _, in := range tasks {
+					found = append(found, taskOf(in))
+				}
+				return addProgress(ctx, q, found)
 			})
 			if err := c.app.LongCall(cmd.Context(), func(ctx context.Context, client *session.Client) error {
 				err := list(ctx, client)
@@ -71,11 +79,7 @@ func (a *app) taskList() *cobra.Command {
 	return cmd
 }
 
-func (c *taskCommand) showTasks(found []dispatch.Info, around foreign.Surroundings, quiet bool) error {
-	list := make([]Task, 0, len(found))
-	for _, in := range found {
-		list = append(list, taskOf(in))
-	}
+func (c *taskCommand) showTasks(list []Task, around foreign.Surroundings, quiet bool) error {
 	switch {
 	case c.app.JSON():
 		return c.app.PrintJSON(struct {
@@ -100,12 +104,13 @@ func (c *taskCommand) showTasks(found []dispatch.Info, around foreign.Surroundin
 	rows := make([][]string, 0, len(list))
 	for _, t := range list {
 		if t.Error != "" {
-			rows = append(rows, []string{cli.Readable([]byte(t.ID)), "invalid", "-", "-", "-", "-", "-", cli.Preview([]byte(t.Error), 60)})
+			rows = append(rows, []string{cli.Readable([]byte(t.ID)), "invalid", "-", "-", "-", "-", "-", "-", cli.Preview([]byte(t.Error), 60)})
 			continue
 		}
 		rows = append(rows, []string{
 			cli.Readable([]byte(t.ID)), cli.Readable([]byte(t.State)), t.attempts(), strconv.Itoa(t.Priority), cli.OrElse(cli.Readable([]byte(t.Worker)), "-"),
-			cli.LocalTime(t.Submitted), cli.Age(t.Submitted), cli.OrElse(cli.Preview([]byte(t.LastFailure), 60), "-"),
+			cli.LocalTime(t.Submitted), cli.Age(t.Submitted),
+			cli.OrElse(t.Progress.text(), "-"), cli.OrElse(cli.Preview([]byte(t.LastFailure), 60), "-"),
 		})
 	}
 	return c.app.Table(Columns, rows)
@@ -118,8 +123,8 @@ func (a *app) taskShow() *cobra.Command {
 		Annotations: cli.Does(cli.Reads),
 		Use:         "show QUEUE ID",
 		Short:       "Show a task: its state, its attempts and its last failure",
-		Long: "Shows the state of the task ID of QUEUE, its current or last attempt with the worker,\n" +
-			"and the reason of the last failure. If the task waits, and no worker can be given the\n" +
+		Long: "Shows the state of the task ID of QUEUE, its current or last attempt with the worker\n" +
+			"and the progress that the handler has reported, and the reason of the last failure. If the task waits, and no worker can be given the\n" +
 			"task, the row \"waits for\" says why. Times are by the servers' clock. \"zkr task wait\"\n" +
 			"shows the result.",
 		Example: "  zkr task show /queues/mail $id",
@@ -135,6 +140,10 @@ func (a *app) taskShow() *cobra.Command {
 			if err := c.app.Call(cmd.Context(), c.on(args[1], func(ctx context.Context, q *dispatch.Queue) error {
 				in, err := q.Get(ctx, args[1])
 				if found = taskOf(in); err != nil || found.State != "waiting" {
+					if one := []Task{found}; err == nil {
+						err = addProgress(ctx, q, one, found.ID)
+						found = one[0]
+					}
 					return err
 				}
 				workers, err := q.Workers(ctx)
@@ -175,7 +184,7 @@ func (c *taskCommand) showTask(t Task) error {
 		{"id", cli.Readable([]byte(t.ID))}, {"state", cli.Readable([]byte(t.State))}, {"attempt", fmt.Sprintf("%d of %d", t.Attempt, t.MaxAttempts)},
 		{"priority", strconv.Itoa(t.Priority)}, {"labels", cli.Readable([]byte(strings.Join(t.Labels, ", ")))},
 		{"waits for", cli.Readable([]byte(t.WaitsFor))}, {"worker", cli.Readable([]byte(t.Worker))}, {"submitted", when(t.Submitted)}, {"not before", when(t.NotBefore)},
-		{"assigned", when(t.Assigned)}, {"deadline", when(t.Deadline)}, {"finished", when(t.Finished)},
+		{"assigned", when(t.Assigned)}, {"progress", t.Progress.text()}, {"reported", when(t.Progress.reported())}, {"deadline", when(t.Deadline)}, {"finished", when(t.Finished)},
 		{"retention", t.Retention}, {"dead retention", t.DeadKept}, {"last failure", cli.Readable([]byte(t.LastFailure))},
 	} {
 		if row[1] != "" {

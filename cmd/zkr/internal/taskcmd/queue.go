@@ -145,12 +145,13 @@ type Task struct {
 	Retention   string         `json:"retention"` // as "24h0m0s"
 	DeadKept    string         `json:"dead_retention"`
 	LastFailure string         `json:"last_failure"`
+	Progress    *Progress      `json:"progress,omitempty"`  // if the handler has reported any
 	WaitsFor    string         `json:"waits_for,omitempty"` // "show" only: why no worker can be given the task
 	Error       string         `json:"error,omitempty"`     // why the znode's data is not a task
 }
 
 // Columns are the columns of the table.
-const Columns = "ID STATE ATTEMPT PRIORITY WORKER SUBMITTED AGE LAST-FAILURE"
+const Columns = "ID STATE ATTEMPT PRIORITY WORKER SUBMITTED AGE PROGRESS LAST-FAILURE"
 
 func taskOf(in dispatch.Info) Task {
 	out := Task{

@@ -75,6 +75,7 @@ func TestDispatchQueuesAreRecognized(t *testing.T) {
 		case "bad":
 			return nil, errors.New("550 mailbox unavailable")
 		case "slow":
+			a.ReportProgress(1000, 2000, "lines")
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
@@ -101,7 +102,7 @@ func TestDispatchQueuesAreRecognized(t *testing.T) {
 			return false
 		}
 		thing = things[0]
-		return thing.Tasks.Counts["assigned"] >= 2 && thing.Tasks.Counts["waiting"]+thing.Tasks.Counts["assigned"] == 7
+		return thing.Tasks.Counts["assigned"] >= 2 && thing.Tasks.Counts["waiting"]+thing.Tasks.Counts["assigned"] == 7 && len(thing.Tasks.Running) > 0
 	})
 	text, _ := json.Marshal(stats)
 	assert.Equal(t, 2, thing.Tasks.Counts["done"], "%s", text)
@@ -112,6 +113,12 @@ func TestDispatchQueuesAreRecognized(t *testing.T) {
 	assert.Equal(t, "mailer-1", thing.Tasks.Workers[0].Name)
 	assert.Equal(t, 2, thing.Tasks.Workers[0].Concurrency)
 	assert.Equal(t, thing.Tasks.Counts["assigned"], thing.Tasks.Workers[0].Assigned)
+	one := thing.Tasks.Running[0]
+	assert.WithinDuration(t, time.Now(), one.Reported, limit)
+	assert.Contains(t, one.Path, path+"/workers/mailer-1~")
+	assert.Contains(t, one.ID, "mail-")
+	one.Path, one.ID, one.Reported = "", "", time.Time{}
+	assert.Equal(t, recognize.RunningTask{Worker: "mailer-1", Done: 1000, Total: 2000, Note: "lines"}, one)
 	require.Len(t, thing.Tasks.Trouble, 1)
 	assert.Equal(t, "mail-2", thing.Tasks.Trouble[0].ID)
 	assert.Contains(t, thing.Tasks.Trouble[0].Error, "550")

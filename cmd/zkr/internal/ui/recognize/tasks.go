@@ -24,6 +24,9 @@ type TaskState struct {
 	Master  string       `json:"master,omitempty"`
 	Oldest  time.Time    `json:"oldest_waiting,omitzero"`
 	Workers []TaskWorker `json:"workers"`
+	// Running are the running tasks whose handlers have reported progress, the last
+	// report first, at most 20.
+	Running []RunningTask `json:"running,omitempty"`
 	// Trouble are failed tasks, the newest first, at most 20.
 	Trouble []Task `json:"trouble,omitempty"`
 
@@ -213,6 +216,7 @@ func (st *TaskState) readWorkers(l *looker, t *Thing, s *spot) {
 		for _, w := range workers.children {
 			load[w.name] = len(w.children)
 		}
+		st.readProgress(workers)
 	}
 	if alive := s.child(taskformat.DirAlive); alive != nil {
 		for _, c := range alive.children {
