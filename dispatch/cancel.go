@@ -43,9 +43,10 @@ func (q *Queue) Cancel(ctx context.Context, id string) error {
 // Requeue retries a dead, failed or canceled task, in one transaction: with all its
 // attempts, without its result, and without a deadline. Requeuing an unfinished task
 // is not an error; for a task that is done the error wraps ErrState, and for a
-// missing task ErrNoTask. If a reply was lost, and the task was gone before Requeue
-// could find out, the error wraps session.ErrUnknownOutcome. Requeue takes two
-// requests.
+// missing task ErrNoTask. A task of [Queue.SubmitUnique] takes its key again; if another
+// task has the key by now, the error wraps ErrState. If a reply was lost, and the task
+// was gone before Requeue could find out, the error wraps session.ErrUnknownOutcome.
+// Requeue takes two requests; a unique task takes one or two more.
 func (q *Queue) Requeue(ctx context.Context, id string) error {
 	q = receiver.OrZero(q)
 	call := session.NewID()
@@ -61,7 +62,7 @@ func (q *Queue) Requeue(ctx context.Context, id string) error {
 		}
 		next := t.requeuedBy(call)
 		c.note(t, next)
-		return append(q.setTask(t, next), deleteNode(q.resultPath(id), -1)), nil
+		return append(q.setTask(t, next), deleteNode(q.resultPath(id), -1)), c.reclaimKey(c.tx, t)
 	})
 }
 
@@ -99,6 +100,7 @@ type taskChange struct {
 	q      *Queue
 	id     string
 	decide func(*taskChange, *seen) (transaction, error)
+	tx     *stm.Tx // of the attempt
 	// change is what decide has noted: nil without an observer, and if nothing changes.
 	change *stateChange
 	// task is the task as the last attempt has read it.
@@ -123,6 +125,10 @@ func (c *taskChange) applyChange(ctx context.Context) error {
 			}
 		case t.State == assigned && path == c.q.assignmentPath(t.Worker, t.Assignment) && errors.Is(reason, session.ErrNoNode):
 			c.orphanAt = t.mzxid // the task is proved to be as it was read
+		case t.Unique != "" && path == c.q.keyPath(t.Unique) && errors.Is(reason, session.ErrNoNode):
+			if err := c.q.ensurePath(ctx, parentOf(path)); err != nil {
+				return err
+			}
 		default:
 			return err
 		}
@@ -149,6 +155,7 @@ func (c *taskChange) attemptChange(tx *stm.Tx) error {
 		return noTask(c.id) // this one is another
 	}
 	t.orphan = c.orphanAt == t.mzxid
+	c.tx = tx
 	edits, err := c.decide(c, &t)
 	if err != nil {
 		return err

@@ -68,6 +68,7 @@ func (t *mastership) auditFolders(ctx context.Context) error {
 		return r.Err
 	}
 	t.auditCounts(published[0])
+	t.hasKeys = slices.Contains(names, uniqueDir)
 	for _, dir := range append(folderNames(), admissionDir) {
 		if !slices.Contains(names, dir) {
 			return t.ensureFolders(ctx)

@@ -24,7 +24,8 @@ func (c *serverClock) now() time.Time {
 	return c.server.Add(time.Since(c.local))
 }
 
-// workerClock is the servers' clock as a worker knows it, for its loop and its handlers.
+// workerClock is the servers' clock as a worker knows it, for its loop and its handlers, or
+// as a client does.
 type workerClock struct {
 	// mu guards the fields below.
 	mu    sync.Mutex
@@ -35,6 +36,13 @@ func (c *workerClock) now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.clock.now()
+}
+
+// isFresh reports whether the clock was set within a time.
+func (c *workerClock) isFresh(within time.Duration) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.clock.local.IsZero() && time.Since(c.clock.local) < within
 }
 
 // noteWrite sets the clock by the answer to a write.

@@ -50,6 +50,8 @@
 //   - A task is submitted once, whatever replies are lost, unless the task has
 //     ended and was removed before [Queue.Submit] could look. A second task
 //     with the same Task.ID is the same task, as long as that task exists.
+//   - A key has one task: of [Queue.SubmitUnique] without a period, one that has
+//     not ended; with a period, one that was submitted in the period.
 //   - Of the tasks that a worker could take, a task of the highest priority
 //     goes first, and among these the task that was submitted first. The task
 //     goes to the worker with the fewest tasks per handler, and among equal
@@ -87,7 +89,7 @@
 // The path and its folders are persistent: "tasks", "data" and "results", each
 // with up to 256 buckets; "workers" with a folder for each worker and its
 // assignments; "admission"; "counts"; "masters", an election. "alive" and "clients" have
-// ephemeral znodes. docs/dispatch.md has the whole tree, the formats and the
+// ephemeral znodes. "unique" has the keys of unique tasks. docs/dispatch.md has the whole tree, the formats and the
 // transactions. Any client may read all of it. Deleted znodes are created again
 // when they are needed; docs/dispatch.md lists the effect on tasks.
 //

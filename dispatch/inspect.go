@@ -30,6 +30,10 @@ type Info struct {
 	Retention, DeadRetention                 time.Duration
 	// LastFailure is the error of the last failed attempt.
 	LastFailure string
+	// Key is that of a task of [Queue.SubmitUnique], and KeyUntil the end of its period;
+	// zero without a period.
+	Key      string
+	KeyUntil time.Time
 	// Order is the task's place: of two tasks of the same priority, the task with
 	// the lower Order goes first. It is the zxid of the submission; 0 in
 	// [Queue.Running].
@@ -51,7 +55,7 @@ func (t seen) toInfo() Info {
 		Labels: t.Labels, Worker: t.Worker, Assigned: t.AssignedAt, Submitted: t.Submitted, NotBefore: t.NotBefore,
 		Deadline: t.Deadline, Finished: t.FinishedAt, Retention: t.Retention.Duration(),
 		DeadRetention: cmp.Or(t.DeadRetention.Duration(), defaultDeadRetention),
-		LastFailure:   t.LastFailure, Order: t.czxid,
+		LastFailure:   t.LastFailure, Order: t.czxid, Key: t.Unique, KeyUntil: t.UniqueUntil,
 	}
 }
 

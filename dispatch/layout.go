@@ -23,6 +23,7 @@ const (
 	clientsDir   = taskformat.DirClients
 	admissionDir = taskformat.DirAdmission
 	openNode     = taskformat.NodeOpen
+	uniqueDir    = taskformat.DirUnique
 	countsNode   = taskformat.NodeCounts
 	buckets      = taskformat.Buckets
 	runLength    = taskformat.RunLength
@@ -44,6 +45,10 @@ func (l layout) dataPath(id, run string) string {
 
 func (l layout) resultPath(id string) string {
 	return l.at(resultsDir, bucketOf(id), session.EscapeName(id))
+}
+
+func (l layout) keyPath(key string) string {
+	return l.at(uniqueDir, bucketOf(key), session.EscapeName(key))
 }
 
 func (l layout) alivePath(worker string) string { return l.at(aliveDir, worker) }
@@ -125,6 +130,9 @@ func payloadHash(payload []byte) string {
 	sum := sha256.Sum256(payload)
 	return hex.EncodeToString(sum[:16])
 }
+
+// parentOf is the path of a path's parent.
+func parentOf(path string) string { return path[:strings.LastIndexByte(path, '/')] }
 
 // lastPart is the name of a path's last element.
 func lastPart(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

@@ -109,7 +109,8 @@ type mastership struct {
 	// were looked at; the loop's.
 	sweepAt time.Time
 	swept   int64
-	lost    int // counts rounds in a row that have cost the connection; the loop's
+	hasKeys bool // the queue has a folder of keys, as far as the last audit tells; the loop's
+	lost    int  // counts rounds in a row that have cost the connection; the loop's
 
 	// mu guards the fields below: scheduler, the number of views that have shown it the
 	// state at the beginning of the mastership, the view of the tasks, and what is

@@ -28,11 +28,13 @@ var (
 )
 
 // checkTree asserts that every task has its payload, that exactly the assigned
-// tasks have assignments, and that every ended task has its result.
+// tasks have assignments, that every ended task has its result, and that no two
+// tasks have a key at once.
 func checkTree(nodes []zktest.Node) error {
 	type task struct {
 		ID, Run, State, Worker, Assignment string
 		Attempt, MaxAttempts               int
+		Unique, UniqueUntil                string
 	}
 	tasks, data, results, assignments := map[string]task{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, n := range nodes {
@@ -60,7 +62,14 @@ func checkTree(nodes []zktest.Node) error {
 		return fmt.Errorf("%w: %s: %s: %+v", errTree, name, what, tasks[name])
 	}
 	held := 0
+	holders := map[string]string{} // of keys
 	for name, t := range tasks {
+		if key := t.Unique + " " + t.UniqueUntil; t.Unique != "" && (t.UniqueUntil != "" || t.State == "waiting" || t.State == "assigned") {
+			if holders[key] != "" {
+				return bad(name, "a key twice: "+holders[key])
+			}
+			holders[key] = name
+		}
 		ended := t.State != "waiting" && t.State != "assigned"
 		switch {
 		case !data[name+"~"+t.Run]:

@@ -20,6 +20,7 @@ type Queue struct {
 	store
 	presence  presence
 	occupancy occupancy
+	clock     workerClock // for the periods of unique tasks
 }
 
 // New makes a client of the queue at path, which is created with its first use.
@@ -213,16 +214,4 @@ func (q *Queue) ensurePresence(ctx context.Context, s *session.Session) (string,
 		optimistic.DeleteLater(s, unwanted)
 	}
 	return path, nil
-}
-
-// occupancy is a client's knowledge of the number of tasks in each bucket.
-type occupancy struct {
-	// mu guards the next fields: known is the number of tasks of a bucket when it was
-	// last read, and own is how many tasks this client has submitted to it since then.
-	// bound is the number of tasks that is too many; asked: some bucket was read.
-	mu    sync.Mutex
-	known [buckets]int32
-	own   [buckets]int32
-	bound int32
-	asked bool
 }

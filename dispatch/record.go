@@ -40,6 +40,8 @@ type (
 	profile = taskformat.Profile
 	limits  = taskformat.Limits
 	counts  = taskformat.Counts
+	// uniqueKey tells which task has a key.
+	uniqueKey = taskformat.Key
 	// record is a type of its own, for the transitions.
 	record taskformat.Record
 	// millis is a duration that is written as milliseconds.
@@ -116,7 +118,7 @@ func truncateTime(t time.Time) time.Time {
 func encode(value any) []byte { return taskformat.Encode(value) }
 
 // decode reads a record and checks all parts that the package relies on.
-func decode[T record | assignment | ending | profile | limits | counts](data []byte) (T, error) {
+func decode[T record | assignment | ending | profile | limits | counts | uniqueKey](data []byte) (T, error) {
 	var out T
 	var err error
 	switch into := any(&out).(type) {
@@ -136,6 +138,8 @@ func decode[T record | assignment | ending | profile | limits | counts](data []b
 		*into, err = taskformat.Decode[limits](data)
 	case *counts:
 		*into, err = taskformat.Decode[counts](data)
+	case *uniqueKey:
+		*into, err = taskformat.Decode[uniqueKey](data)
 	}
 	return out, wrapRecordError(err)
 }

@@ -1,11 +1,9 @@
 package dispatch
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
@@ -13,10 +11,6 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/stm"
 )
-
-// lookEvery is after how many submissions of its own to a bucket a client looks
-// again how many tasks there are.
-const lookEvery = 16
 
 // Submit puts a task into the queue in one transaction, and returns its id:
 // Task.ID, or a UUID.
@@ -37,15 +31,24 @@ const lookEvery = 16
 // share requests; each call has its own outcome.
 func (q *Queue) Submit(ctx context.Context, t Task) (id string, err error) {
 	q = receiver.OrZero(q)
+	id, _, err = q.submitTask(ctx, t, nil)
+	return id, err
+}
+
+// submitTask submits a task, a unique one with a claim.
+func (q *Queue) submitTask(ctx context.Context, t Task, unique *claim) (id string, isNew bool, err error) {
 	const op = "submit to"
 	if err := q.checkCall(ctx); err != nil {
-		return "", wrapError(ctx, op, q.Path(), err)
+		return "", false, wrapError(ctx, op, q.Path(), err)
 	}
 	rec, err := t.newRecord(time.Now())
-	if err != nil {
-		return "", wrapError(ctx, op, q.Path(), err)
+	if err == nil {
+		err = unique.check()
 	}
-	sub := &submission{q: q, rec: rec, payload: t.Payload, attached: t.Attached}
+	if err != nil {
+		return "", false, wrapError(ctx, op, q.Path(), err)
+	}
+	sub := &submission{q: q, rec: rec, payload: t.Payload, attached: t.Attached, claim: unique}
 	waited := false
 	err = retryConflicts(ctx, q.client, func(s *session.Session) error {
 		err := sub.submitOnce(ctx, s)
@@ -61,12 +64,15 @@ func (q *Queue) Submit(ctx context.Context, t Task) (id string, err error) {
 		} else if waited && ctx.Err() != nil {
 			err = fmt.Errorf("%w: %w", ErrFull, err)
 		}
-		return "", wrapError(ctx, op, q.Path(), err)
+		return "", false, wrapError(ctx, op, q.Path(), err)
+	}
+	if unique != nil && unique.holder != "" {
+		return unique.holder, false, nil
 	}
 	if sub.created && q.client.Observer() != nil {
 		q.reportChange(ctx, &seen{record: record{ID: rec.ID}}, rec, time.Time{})
 	}
-	return rec.ID, nil
+	return rec.ID, sub.created, nil
 }
 
 // roomPause is how long Submit waits when a bucket has too many tasks, which no watch
@@ -99,6 +105,7 @@ type submission struct {
 	rec      record
 	payload  []byte
 	attached bool
+	claim    *claim // of a unique task; nil otherwise
 	// pendingIn is the session in which a transaction was not answered, and
 	// fence the znode that the transaction checked.
 	pendingIn *session.Session
@@ -125,11 +132,21 @@ func (b *submission) submitOnce(ctx context.Context, s *session.Session) error {
 	if b.attached {
 		b.rec.Owner = lastPart(fence)
 	}
+	if err := b.setPeriod(ctx, fence); err != nil {
+		return err
+	}
 	edits := transaction{
 		requireNode(fence), requireNode(b.q.openPath()),
 		createNode(b.q.dataPath(b.rec.ID, b.rec.Run), b.payload), createNode(b.q.taskPath(b.rec.ID), encode(b.rec)),
 	}
-	err = b.q.applyOnce(ctx, func(tx *stm.Tx) error { return edits.addTo(tx, b.q.create) })
+	first := true
+	err = b.q.applyOnce(ctx, func(tx *stm.Tx) error {
+		if !first {
+			return optimistic.ErrChanged // the key, as it was read
+		}
+		first = false
+		return errors.Join(edits.addTo(tx, b.q.create), b.addKey(tx))
+	})
 	switch {
 	case err == nil:
 		b.q.occupancy.noteSubmission(b.rec.ID)
@@ -145,7 +162,15 @@ func (b *submission) submitOnce(ctx context.Context, s *session.Session) error {
 // explainRefusal finds out why a transaction has failed with err.
 func (b *submission) explainRefusal(ctx context.Context, s *session.Session, fence string, err error) error {
 	path, reason := optimistic.Culprit(err)
+	aboutKey := b.claim != nil && (errors.Is(err, optimistic.ErrChanged) || path == b.q.keyPath(b.claim.key))
 	switch {
+	case aboutKey && errors.Is(reason, session.ErrNoNode):
+		if err := b.q.ensurePath(ctx, parentOf(path)); err != nil {
+			return err
+		}
+		return optimistic.ErrChanged
+	case aboutKey && !errors.Is(err, session.ErrNoAuth):
+		return b.lookUpKey(ctx, s, optimistic.ErrChanged)
 	case reason == nil:
 		return err
 	case errors.Is(reason, session.ErrNodeExists):
@@ -179,6 +204,8 @@ func (b *submission) findExisting(ctx context.Context, s *session.Session, other
 	switch {
 	case err != nil:
 		return err
+	case t == nil && b.claim != nil:
+		return b.lookUpKey(ctx, s, otherwise)
 	case t == nil:
 		return otherwise
 	case t.Hash != b.rec.Hash:
@@ -202,6 +229,14 @@ func (b *submission) resolvePending(ctx context.Context, s *session.Session) (kn
 	if err != nil {
 		return false, err
 	}
+	if t == nil && b.claim != nil {
+		err := b.lookUpKey(ctx, s, errKeyFree)
+		if known = err == nil; !known && !errors.Is(err, errKeyFree) {
+			return false, err
+		}
+		b.pendingIn = nil
+		return known, nil
+	}
 	b.pendingIn = nil
 	switch {
 	case t == nil:
@@ -211,56 +246,4 @@ func (b *submission) resolvePending(ctx context.Context, s *session.Session) (kn
 	}
 	b.created = t.Run == b.rec.Run
 	return true, nil
-}
-
-// isBucketFull reports whether the task's bucket has more tasks than a master lets in: the
-// master, which closes a queue that is full, is away. The client looks from time to time
-// only.
-func (q *Queue) isBucketFull(ctx context.Context, s *session.Session, id string) (bool, error) {
-	n := bucketNumber(id)
-	if !q.occupancy.isRecountDue(n) {
-		return false, nil
-	}
-	r := newReading(ctx, s)
-	nodes := r.GetAll(q.at(admissionDir), q.at(tasksDir, bucketOf(id)))
-	if r.Err != nil || !nodes[0].Exists {
-		return false, r.Err
-	}
-	l, err := q.decodeLimits(nodes[0].Data)
-	if err != nil {
-		return false, err
-	}
-	limit := cmp.Or(l.MaxTasks, q.opts.MaxTasks, defaultMaxTasks)
-	return q.occupancy.noteLook(n, nodes[1].Stat.NumChildren, limit), nil
-}
-
-// hardBound is how many tasks a bucket has at most: twice its share, since as many that have
-// ended are kept as others, the same once more, and some for chance. Even of 100 tasks, no
-// bucket has as many by chance in the life of a cluster.
-func hardBound(maxTasks int) int32 {
-	share := min((maxTasks-1)/buckets+1, math.MaxInt32/4) // a node has no more children
-	return int32(3*share + 64)
-}
-
-// noteSubmission counts a task of one's own.
-func (o *occupancy) noteSubmission(id string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.own[bucketNumber(id)]++
-}
-
-// isRecountDue reports whether the number of tasks in the bucket must be read
-// again.
-func (o *occupancy) isRecountDue(n int) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return !o.asked || o.own[n] >= lookEvery || o.known[n]+o.own[n] >= o.bound
-}
-
-// noteLook notes how many tasks the bucket has, and reports whether it is full.
-func (o *occupancy) noteLook(n int, has int32, maxTasks int) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.asked, o.known[n], o.own[n], o.bound = true, has, 0, hardBound(maxTasks)
-	return has >= o.bound
 }

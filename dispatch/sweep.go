@@ -27,7 +27,11 @@ func (t *mastership) sweepStrays(ctx context.Context) error {
 	n := int((t.l.Token() + t.swept) % buckets) // each master begins with another one
 	found := 0
 	err := t.retryInSession(ctx, func() (err error) {
-		found, err = t.sweepBucket(ctx, n)
+		if found, err = t.sweepBucket(ctx, n); err == nil && t.hasKeys {
+			var keys int
+			keys, err = t.sweepKeys(ctx, n)
+			found = max(found, keys)
+		}
 		return err
 	})
 	t.sweepAt = time.Now().Add(sweepEvery)

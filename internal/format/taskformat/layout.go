@@ -29,6 +29,10 @@ const (
 	// another session deletes the znode, and then no transaction still in flight can be
 	// applied.
 	DirClients = "clients"
+	// DirUnique has "<bucket>/<key>" with a [Key], persistent, for each unique task that
+	// was submitted under that key last. It does not exist before such a submission. The
+	// master deletes keys that are free.
+	DirUnique = "unique"
 	// DirAdmission says with [Limits] how many tasks the queue takes. It is the last of the
 	// folders that are created: where it exists, all exist.
 	DirAdmission = "admission"

@@ -14,8 +14,8 @@ import (
 )
 
 // Format is that of all records. A newer version of this library may add fields to the
-// records that are rewritten, all but [Counts]: a version that does not know them keeps
-// them. A newer version that changes the meaning of the fields writes another
+// records that are rewritten, all but [Counts] and [Key]: a version that does not know
+// them keeps them. A newer version that changes the meaning of the fields writes another
 // format, which older ones refuse.
 const Format = 1
 
@@ -81,6 +81,10 @@ type Record struct {
 	AssignedAt    time.Time `json:"assigned,omitzero"`
 	FinishedAt    time.Time `json:"finished,omitzero"`
 	LastFailure   string    `json:"lastFailure,omitempty"`
+	// Unique is the key of a unique task, and UniqueUntil the end of the period in which
+	// the key is unique; zero: until the task ends. Former versions keep both.
+	Unique      string    `json:"unique,omitempty"`
+	UniqueUntil time.Time `json:"uniqueUntil,omitzero"`
 	// Requeued is a UUID of the last call that requeued the task.
 	Requeued string `json:"requeued,omitempty"`
 	// Canceled is a UUID of the last call that canceled the task, also when it
@@ -159,7 +163,7 @@ func Encode(record any) []byte {
 
 // Decode reads a record and checks all that readers rely on. The error of a record of a
 // newer format wraps a [*versioned.FormatError].
-func Decode[T Record | Assignment | Ending | Profile | Limits | Counts](data []byte) (T, error) {
+func Decode[T Record | Assignment | Ending | Profile | Limits | Counts | Key](data []byte) (T, error) {
 	var out T
 	var err error
 	if own, ok := any(&out).(json.Unmarshaler); ok {
@@ -183,6 +187,8 @@ func Decode[T Record | Assignment | Ending | Profile | Limits | Counts](data []b
 	case Limits:
 		ok = r.Format == Format && r.MaxTasks > 0
 	case Counts:
+		ok = r.Valid()
+	case Key:
 		ok = r.Valid()
 	}
 	if !ok {

@@ -183,6 +183,7 @@ func (c *taskCommand) showTask(t Task) error {
 	for _, row := range [][2]string{
 		{"id", cli.Readable([]byte(t.ID))}, {"state", cli.Readable([]byte(t.State))}, {"attempt", fmt.Sprintf("%d of %d", t.Attempt, t.MaxAttempts)},
 		{"priority", strconv.Itoa(t.Priority)}, {"labels", cli.Readable([]byte(strings.Join(t.Labels, ", ")))},
+		{"unique", cli.Readable([]byte(t.Key))}, {"unique until", when(t.KeyUntil)},
 		{"waits for", cli.Readable([]byte(t.WaitsFor))}, {"worker", cli.Readable([]byte(t.Worker))}, {"submitted", when(t.Submitted)}, {"not before", when(t.NotBefore)},
 		{"assigned", when(t.Assigned)}, {"progress", t.Progress.text()}, {"reported", when(t.Progress.reported())}, {"deadline", when(t.Deadline)}, {"finished", when(t.Finished)},
 		{"retention", t.Retention}, {"dead retention", t.DeadKept}, {"last failure", cli.Readable([]byte(t.LastFailure))},

@@ -145,9 +145,11 @@ type Task struct {
 	Retention   string         `json:"retention"` // as "24h0m0s"
 	DeadKept    string         `json:"dead_retention"`
 	LastFailure string         `json:"last_failure"`
-	Progress    *Progress      `json:"progress,omitempty"`  // if the handler has reported any
-	WaitsFor    string         `json:"waits_for,omitempty"` // "show" only: why no worker can be given the task
-	Error       string         `json:"error,omitempty"`     // why the znode's data is not a task
+	Key         string         `json:"unique,omitempty"`      // the key of a unique task
+	KeyUntil    time.Time      `json:"unique_until,omitzero"` // the end of the key's period; missing: the end of the task
+	Progress    *Progress      `json:"progress,omitempty"`    // if the handler has reported any
+	WaitsFor    string         `json:"waits_for,omitempty"`   // "show" only: why no worker can be given the task
+	Error       string         `json:"error,omitempty"`       // why the znode's data is not a task
 }
 
 // Columns are the columns of the table.
@@ -158,6 +160,7 @@ func taskOf(in dispatch.Info) Task {
 		ID: in.ID, State: in.State, Attempt: in.Attempt, MaxAttempts: in.MaxAttempts, Priority: in.Priority, Labels: in.Labels,
 		Worker: in.Worker, Submitted: in.Submitted, Assigned: in.Assigned, NotBefore: in.NotBefore, Deadline: in.Deadline,
 		Finished: in.Finished, Retention: in.Retention.String(), DeadKept: in.DeadRetention.String(), LastFailure: in.LastFailure,
+		Key: in.Key, KeyUntil: in.KeyUntil,
 	}
 	if out.Labels == nil {
 		out.Labels = []string{}

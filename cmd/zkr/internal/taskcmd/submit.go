@@ -19,6 +19,13 @@ zkr changes nothing; if that task has another payload, zkr exits with 75. zkr al
 exits with 75 if the queue is full; with --wait-for-room zkr waits instead, up to
 --timeout, until the queue accepts tasks again.
 
+With --unique KEY zkr submits no task while the key is taken, and shows the id of the
+task that has it, with a note. A task has its key until the task ends. With --every
+PERIOD, the key is taken for the rest of the period instead, even if the task has
+ended: a period of 24h is a day, and of 1h an hour of the day, by the servers' clock
+in UTC. So a cron job that runs on several machines submits one task. In JSON, "new"
+tells whether the task is a new one.
+
 With --wait zkr waits for the end of the task as "zkr task wait" does, and shows the
 result instead of the id.
 `
@@ -31,6 +38,8 @@ type taskSubmission struct {
 	deadline string
 	retries  int
 	wait     bool
+	unique   string
+	every    time.Duration
 	waiting
 }
 
@@ -44,6 +53,7 @@ func (a *app) taskSubmit() *cobra.Command {
 		Long:        taskSubmitHelp,
 		Example: "  id=$(zkr task submit /queues/mail < letter)\n" +
 			"  zkr task submit /queues/images --id cat-7 --label gpu --deadline 1h --wait < cat.jpg > cat.png\n" +
+			"  zkr task submit /queues/report --unique nightly --every 24h --data all\n" +
 			"  zkr task submit /queues/report --data 2026-01 --delay 10m --retries 2 --retention 168h",
 		Args: cli.Arguments("queue", "QUEUE"),
 		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
@@ -65,6 +75,8 @@ func (a *app) taskSubmit() *cobra.Command {
 	f.DurationVar(&s.Retention, "retention", 24*time.Hour, "how long the task is kept when it has ended, unless it is collected")
 	f.DurationVar(&s.DeadRetention, "dead-retention", 30*24*time.Hour, "how long a dead task is kept, unless it is collected")
 	f.BoolVar(&t.opts.WaitForRoom, "wait-for-room", false, "wait while the queue is full, instead of exiting with 75")
+	f.StringVar(&t.unique, "unique", "", "`key`, text of up to 512 bytes: submit no task while another task has the key")
+	f.DurationVar(&t.every, "every", 0, "with --unique: the period in which the key has one task; default: until the task ends")
 	f.BoolVar(&t.wait, "wait", false, "wait for the end, and show the result")
 	f.BoolVar(&s.Attached, "attached", false, "with --wait: cancel the task if zkr ends before the task, or loses its session")
 	t.flags(cmd)
@@ -84,6 +96,9 @@ func (t *taskSubmission) checkAll(cmd *cobra.Command, queue string) error {
 		}
 	}
 	if err := checkLabels(s.Labels); err != nil {
+		return err
+	}
+	if err := t.checkUnique(f.Changed("unique"), f.Changed("every")); err != nil {
 		return err
 	}
 	for _, flag := range []struct {
@@ -152,19 +167,48 @@ func (t *taskSubmission) readPayload(given bool) (err error) {
 	return nil
 }
 
+// checkUnique checks the key and its period.
+func (t *taskSubmission) checkUnique(unique, every bool) error {
+	switch {
+	case unique:
+		if err := checkIDs("--unique", t.unique); err != nil {
+			return err
+		}
+	case every:
+		return exit.Usage("--every needs --unique")
+	}
+	if every && t.every < time.Second {
+		return exit.Usage("--every is %v; it must be 1s or more", t.every)
+	}
+	return nil
+}
+
+// submitOnce submits the task, and returns the id of the task that exists then.
+func (t *taskSubmission) submitOnce(ctx context.Context, q *dispatch.Queue) (id string, isNew bool, err error) {
+	if t.unique == "" {
+		id, err = q.Submit(ctx, t.spec)
+		return id, true, err
+	}
+	id, isNew, err = q.SubmitUnique(ctx, t.spec, t.unique, t.every)
+	if err == nil && !isNew {
+		t.app.Note("no task was submitted: the task %s exists", cli.Readable([]byte(id)))
+	}
+	return id, isNew, err
+}
+
 func (t *taskSubmission) submit(ctx context.Context) error {
-	if t.spec.ID == "" {
+	if t.spec.ID == "" && t.unique == "" {
 		t.spec.ID = session.NewID() // known even if the answer is lost
 	}
-	id := t.spec.ID
+	id, isNew := t.spec.ID, false
 	if t.wait {
-		return t.await(ctx, &t.taskCommand, id, func(ctx context.Context, q *dispatch.Queue) error {
-			_, err := q.Submit(ctx, t.spec)
-			return err
+		return t.await(ctx, &t.taskCommand, id, func(ctx context.Context, q *dispatch.Queue) (string, error) {
+			id, _, err := t.submitOnce(ctx, q)
+			return id, err
 		})
 	}
-	submit := t.on(id, func(ctx context.Context, q *dispatch.Queue) error {
-		_, err := q.Submit(ctx, t.spec)
+	submit := t.on(id, func(ctx context.Context, q *dispatch.Queue) (err error) {
+		id, isNew, err = t.submitOnce(ctx, q)
 		return err
 	})
 	var err error
@@ -177,10 +221,15 @@ func (t *taskSubmission) submit(ctx context.Context) error {
 		return err
 	}
 	if t.app.JSON() {
-		return t.app.PrintJSON(struct {
+		out := struct {
 			Queue string `json:"queue"`
 			ID    string `json:"id"`
-		}{t.path, id})
+			New   *bool  `json:"new,omitempty"` // with --unique: the task did not exist before
+		}{t.path, id, nil}
+		if t.unique != "" {
+			out.New = &isNew
+		}
+		return t.app.PrintJSON(out)
 	}
 	return t.app.Printf("%s\n", id)
 }

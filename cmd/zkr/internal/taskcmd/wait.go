@@ -53,18 +53,24 @@ func (a *app) taskWait() *cobra.Command {
 			if err := cli.CheckTimeout(w.timeout); err != nil {
 				return err
 			}
-			return w.await(cmd.Context(), c, args[1], func(context.Context, *dispatch.Queue) error { return nil })
+			return w.await(cmd.Context(), c, args[1], func(context.Context, *dispatch.Queue) (string, error) { return args[1], nil })
 		}),
 	}
 	w.flags(cmd)
 	return cmd
 }
 
-// await waits for the end of a task, after before, and shows the result.
-func (w *waiting) await(ctx context.Context, c *taskCommand, id string, before func(context.Context, *dispatch.Queue) error) error {
+// await waits for the end of a task, after before, which returns its id, and shows the
+// result. id is "" if it is unknown before.
+func (w *waiting) await(ctx context.Context, c *taskCommand, id string, before func(context.Context, *dispatch.Queue) (string, error)) error {
 	var out dispatch.Result
-	err := c.app.Await(ctx, w.timeout, "the task "+cli.Readable([]byte(id)), c.on(id, func(ctx context.Context, q *dispatch.Queue) (err error) {
-		if err := before(ctx, q); err != nil {
+	what := "the task " + cli.Readable([]byte(id))
+	if id == "" {
+		what = "the unique task"
+	}
+	err := c.app.Await(ctx, w.timeout, what, c.on(id, func(ctx context.Context, q *dispatch.Queue) error {
+		id, err := before(ctx, q)
+		if err != nil {
 			return err
 		}
 		if !w.collect {

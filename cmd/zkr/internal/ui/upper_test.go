@@ -83,6 +83,9 @@ func TestDispatchQueuesAreRecognized(t *testing.T) {
 	}
 	worker := dispatch.NewWorker(s.actor("worker"), path, handler, &dispatch.WorkerOptions{Name: "mailer-1", Concurrency: 2})
 	s.waits(func(ctx context.Context) { _ = worker.Run(ctx) })
+	id, _, err := queue.SubmitUnique(s.ctx, dispatch.Task{}, "nightly", 0)
+	require.NoError(t, err)
+	require.NoError(t, queue.Cancel(s.ctx, id))
 	for i, payload := range []string{"good", "good", "bad", "slow", "slow", "slow", "slow", "slow", "slow", "slow"} {
 		id := fmt.Sprintf("mail-%d", i)
 		_, err := queue.Submit(s.ctx, dispatch.Task{ID: id, Payload: []byte(payload), MaxAttempts: 1})
@@ -113,6 +116,7 @@ func TestDispatchQueuesAreRecognized(t *testing.T) {
 	assert.Equal(t, "mailer-1", thing.Tasks.Workers[0].Name)
 	assert.Equal(t, 2, thing.Tasks.Workers[0].Concurrency)
 	assert.Equal(t, thing.Tasks.Counts["assigned"], thing.Tasks.Workers[0].Assigned)
+	assert.Equal(t, 1, thing.Tasks.Keys)
 	one := thing.Tasks.Running[0]
 	assert.WithinDuration(t, time.Now(), one.Reported, limit)
 	assert.Contains(t, one.Path, path+"/workers/mailer-1~")

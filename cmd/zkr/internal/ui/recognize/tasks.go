@@ -24,6 +24,8 @@ type TaskState struct {
 	Master  string       `json:"master,omitempty"`
 	Oldest  time.Time    `json:"oldest_waiting,omitzero"`
 	Workers []TaskWorker `json:"workers"`
+	// Keys is the number of keys of unique tasks, which may be free by now.
+	Keys int `json:"keys,omitempty"`
 	// Running are the running tasks whose handlers have reported progress, the last
 	// report first, at most 20.
 	Running []RunningTask `json:"running,omitempty"`
@@ -99,6 +101,7 @@ func taskQueue(l *looker, s *spot) *Thing {
 	}
 	s.assignTo(t)
 	st.readTasks(t, tasks)
+	st.readKeys(t, s.child(taskformat.DirUnique))
 	alive, masters := s.child(taskformat.DirAlive), s.child(taskformat.DirMasters)
 	if alive == nil || !alive.Denied {
 		st.readWorkers(l, t, s)
