@@ -111,11 +111,12 @@ func (ws *workerSession) writeReports(ctx context.Context, tasks []*heldTask, re
 	for _, h := range tasks {
 		report := reports[h]
 		h.mu.Lock()
-		next, over := h.assignment, h.returned || h.release != nil
-		h.mu.Unlock()
-		if next.progress = &report; !over {
+		if !h.returned && h.release == nil { // the assignment does not change
+			next := h.assignment
+			next.progress = &report
 			data[ws.assignmentPath(ws.id, h.name)] = encode(next)
 		}
+		h.mu.Unlock()
 	}
 	if len(data) == 0 {
 		return false
