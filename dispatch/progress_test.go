@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -204,6 +206,33 @@ func TestProgressKeepsTheRestOfAnAssignment(t *testing.T) {
 		require.Equal(w, before, after)
 		require.NoError(w, w.Server.Set(assignment, []byte("garbage")))
 		require.Empty(w, w.running(q))
+	})
+}
+
+// A report of a task whose assignment is gone does not keep the reports of other tasks from
+// being written.
+func TestProgressBesideATaskThatIsGone(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		w.master(nil)
+		w.worker(counting, &dispatch.WorkerOptions{Concurrency: 2, Prefetch: -1})
+		q := w.queue()
+		w.submit(q, numbered(0))
+		w.submit(q, numbered(1))
+		w.Pass(12 * time.Second) // both are written together by now
+		var once sync.Once
+		remove := w.Server.OnRequest(func(r zktest.Request) zktest.Action {
+			mine := slices.DeleteFunc(slices.Clone(r.Paths), func(p string) bool { return !strings.Contains(p, "/task-00") })
+			if r.Op == "multi" && len(mine) == 2 && strings.HasPrefix(mine[0], path+"/workers/") && strings.HasPrefix(mine[1], path+"/workers/") {
+				once.Do(func() { _ = w.Server.Delete(mine[0]) })
+			}
+			return zktest.Action{}
+		})
+		defer remove()
+		before := time.Now()
+		w.Pass(6 * time.Second)
+		list := w.running(q)
+		require.Len(w, list, 1)
+		require.True(w, list[0].Reported.After(before), "%+v", list)
 	})
 }
 

@@ -229,18 +229,10 @@ func (b *submission) resolvePending(ctx context.Context, s *session.Session) (kn
 	if err != nil {
 		return false, err
 	}
-	if t == nil && b.claim != nil {
-		err := b.lookUpKey(ctx, s, errKeyFree)
-		if known = err == nil; !known && !errors.Is(err, errKeyFree) {
-			return false, err
-		}
-		b.pendingIn = nil
-		return known, nil
-	}
 	b.pendingIn = nil
 	switch {
 	case t == nil:
-		return false, nil
+		return false, nil // a unique task may have ended: the next try finds its key
 	case t.Hash != b.rec.Hash:
 		return true, fmt.Errorf("%w: %q", ErrConflict, b.rec.ID)
 	}

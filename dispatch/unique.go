@@ -62,9 +62,6 @@ const (
 	clockLasts = 10 * time.Minute
 )
 
-// errKeyFree: no other task has the key.
-var errKeyFree = errors.New("the key is free")
-
 // check checks the arguments; a submission that is not unique has no claim.
 func (c *claim) check() error {
 	switch {
