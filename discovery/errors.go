@@ -20,9 +20,6 @@ var (
 	ErrMalformed = errors.New("malformed data")
 )
 
-// errPending is the reason why an entry that was just requested is not registered.
-var errPending = errors.New("not registered yet")
-
 // failure names operation and path.
 func failure(ctx context.Context, op, path string, err error) error {
 	return holding.Failure(ctx, "discovery", op, path, err)

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/keeping"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/observe"
@@ -19,14 +20,14 @@ type Group struct {
 	client *session.Client
 	path   string
 	opts   Options
-	owned  *ownership
+	owned  *keeping.Ownership
 	err    error // of invalid arguments
 }
 
 // NewGroup makes a group of the children of path. NewGroup sends nothing; the
 // first call of a method reports an invalid argument. o may be nil.
 func NewGroup(client *session.Client, path string, o *Options) *Group {
-	g := &Group{client: client, path: path, owned: newOwnership()}
+	g := &Group{client: client, path: path, owned: keeping.NewOwnership()}
 	g.opts, g.err = checkOptions(client, path, o)
 	return g
 }
@@ -60,17 +61,15 @@ func (g *Group) Join(ctx context.Context, id string, data []byte) (*Membership, 
 	if err != nil {
 		return nil, failure(ctx, "join", g.path, err)
 	}
-	m := &Membership{id: id, group: g, registrant: &registrant{
-		client: g.client, opts: g.opts, parent: g.opts.Layout.parent(), owned: g.owned,
-	}}
-	if err := m.registrant.register(ctx, observe.Membership, "join", e); err != nil {
+	m := &Membership{id: id, group: g, registrant: keeping.New(g.opts.config(g.client, g.opts.Layout.parent(), g.owned))}
+	if err := m.registrant.Register(ctx, observe.Membership, "join", e); err != nil {
 		return nil, err
 	}
 	return m, nil
 }
 
 // newEntry checks ctx and the arguments, and makes an entry of the member.
-func (g *Group) newEntry(ctx context.Context, id string, data []byte) (*entry, error) {
+func (g *Group) newEntry(ctx context.Context, id string, data []byte) (*keeping.Entry, error) {
 	if err := g.checkCall(ctx); err != nil {
 		return nil, err
 	}
@@ -87,10 +86,10 @@ func (g *Group) newEntry(ctx context.Context, id string, data []byte) (*entry, e
 			return nil, err
 		}
 	}
-	return &entry{
-		dir: g.path, name: layout.nameOf(id), mode: session.Ephemeral,
-		data:   append([]byte{}, data...), // not nil: the node has data, of length 0
-		random: layout != Curator,
+	return &keeping.Entry{
+		Dir: g.path, Name: layout.nameOf(id), Mode: session.Ephemeral,
+		Data:   append([]byte{}, data...), // not nil: the node has data, of length 0
+		Random: layout != Curator,
 	}, nil
 }
 
@@ -145,14 +144,14 @@ func (g *Group) read(node session.Node, denied error) (Member, bool) {
 type Membership struct {
 	id         string
 	group      *Group
-	registrant *registrant
+	registrant *keeping.Registrant
 }
 
 // The names in the panic of a zero Membership.
 const membershipType, membershipSource = "discovery.Membership", "discovery.Group"
 
 // mustRegistrant is the registrant; a zero Membership has none.
-func (m *Membership) mustRegistrant() *registrant {
+func (m *Membership) mustRegistrant() *keeping.Registrant {
 	holding.MustBeMade(m != nil && m.registrant != nil, membershipType, membershipSource)
 	return m.registrant
 }
@@ -163,12 +162,12 @@ var _ session.Held = (*Membership)(nil)
 func (m *Membership) ID() string { return receiver.OrZero(m).id }
 
 // State says whether the group has the member at the moment.
-func (m *Membership) State() State { return m.mustRegistrant().State() }
+func (m *Membership) State() State { return stateOf(m.mustRegistrant().State()) }
 
 // States iterates over the states; see [Registration.States].
 func (m *Membership) States(ctx context.Context) iter.Seq2[State, error] {
 	m = receiver.OrZero(m)
-	return m.registrant.statesOf(ctx, membershipType, membershipSource)
+	return states(ctx, m.registrant, membershipType, membershipSource)
 }
 
 // Context returns the context of the present membership; see
@@ -191,13 +190,13 @@ func (m *Membership) Update(ctx context.Context, data []byte) error {
 	}
 	e, err := m.group.newEntry(ctx, m.id, data)
 	if err == nil {
-		err = m.registrant.changeEntry(ctx, func(now *entry) (*entry, error) {
-			e.name = now.name
+		err = m.registrant.ChangeEntry(ctx, func(now *keeping.Entry) (*keeping.Entry, error) {
+			e.Name = now.Name
 			return e, nil
 		})
 	}
 	if err != nil {
-		return failure(ctx, "update", m.registrant.title, err)
+		return failure(ctx, "update", m.registrant.Title(), err)
 	}
 	return nil
 }
@@ -209,8 +208,8 @@ func (m *Membership) Leave(ctx context.Context) error {
 	if err := holding.BeginHeld(ctx, m.registrant != nil, membershipType, membershipSource, ErrInvalidArgument); err != nil {
 		return failure(ctx, "leave", "", err)
 	}
-	if err := m.registrant.awaitLeft(ctx); err != nil {
-		return failure(ctx, "leave", m.registrant.title, err)
+	if err := m.registrant.AwaitLeft(ctx); err != nil {
+		return failure(ctx, "leave", m.registrant.Title(), err)
 	}
 	return nil
 }

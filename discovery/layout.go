@@ -23,10 +23,6 @@ const (
 	varCloseBrace = "]"
 )
 
-// countPrefix begins the name of the sequential znode by which a transaction counts the
-// creations in a directory. The same transaction deletes the znode.
-const countPrefix = "_count-"
-
 // Layout is the form of a group's znodes.
 type Layout int
 
@@ -72,19 +68,6 @@ func (l Layout) parent() session.Mode {
 		return session.Container
 	}
 	return session.Persistent
-}
-
-// sequentialOf reports whether name is that of a DYNAMIC_SEQUENTIAL instance of
-// this id: "<id><number>", with nothing between. The number has ten characters, or
-// a minus and ten digits.
-func sequentialOf(name, id string) bool {
-	number, ok := strings.CutPrefix(name, id)
-	if digits, negative := strings.CutPrefix(number, "-"); negative && len(digits) == 10 {
-		number = digits
-	} else if negative {
-		number = "0" + digits
-	}
-	return ok && len(number) == 10 && strings.Trim(number, "0123456789") == ""
 }
 
 // validateName refuses a name that cannot be one element of a path.

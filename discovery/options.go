@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/zkrecipes/zkrecipes/internal/keeping"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -32,6 +33,14 @@ func (o *Options) withDefaults() (Options, error) {
 		return out, fmt.Errorf("%w: Layout is %d; it must be Curator, Kazoo or KazooShallow", ErrInvalidArgument, out.Layout)
 	}
 	return out, nil
+}
+
+// config is the configuration of a registration or a membership.
+func (o Options) config(client *session.Client, parent session.Mode, owned *keeping.Ownership) keeping.Config {
+	return keeping.Config{
+		Client: client, Parent: parent, ACL: o.ACL, Wait: o.Wait, Owned: owned,
+		Words: keeping.Words{Package: "discovery", Conflict: ErrConflict, Unregistered: ErrUnregistered},
+	}
 }
 
 // checkOptions is the check that the constructors share.

@@ -43,11 +43,11 @@ func TestOwnershipForgetsZnodesThatAreGone(t *testing.T) {
 							w.Server.FailNth(moves, 1, zktest.Action{Do: zktest.DropReplyCut})
 						}
 						require.NoError(w, g.Move(w.Ctx, "api", g.Instance()))
-						require.Len(w, r.owned.owners, 1)
+						require.Equal(w, 1, r.owned.Len())
 						interrupt(w, r, g)
 						w.Pass(time.Minute)
 						_ = g.Unregister(w.Ctx)
-						require.Empty(w, r.owned.owners)
+						require.Zero(w, r.owned.Len())
 					})
 				})
 			}

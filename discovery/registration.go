@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/keeping"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -14,14 +15,14 @@ import (
 // Registration is a kept registration of an instance.
 type Registration struct {
 	registry   *Registry
-	registrant *registrant
+	registrant *keeping.Registrant
 }
 
 // The names in the panic of a zero Registration.
 const registrationType, registrationSource = "discovery.Registration", "discovery.Registry"
 
 // mustRegistrant is the registrant; a zero Registration has none.
-func (g *Registration) mustRegistrant() *registrant {
+func (g *Registration) mustRegistrant() *keeping.Registrant {
 	holding.MustBeMade(g != nil && g.registrant != nil, registrationType, registrationSource)
 	return g.registrant
 }
@@ -32,7 +33,7 @@ var _ session.Held = (*Registration)(nil)
 // Move, unless it was refused. Path and Token are of the present registration, or of
 // the last one.
 func (g *Registration) Instance() Instance {
-	i := g.mustRegistrant().latest().instance
+	i := g.mustRegistrant().Latest().Subject.(Instance)
 	i.Payload = slices.Clone(i.Payload)
 	s := g.registrant.State()
 	i.Path, i.Token = s.Path, s.Token
@@ -40,7 +41,7 @@ func (g *Registration) Instance() Instance {
 }
 
 // State says whether the instance is registered at the moment.
-func (g *Registration) State() State { return g.mustRegistrant().State() }
+func (g *Registration) State() State { return stateOf(g.mustRegistrant().State()) }
 
 // States iterates over the states: first the present state, then each newer
 // state. The iteration may skip states that passed while the loop's body ran, and
@@ -48,7 +49,7 @@ func (g *Registration) State() State { return g.mustRegistrant().State() }
 // or with ctx, whose error is the last element.
 func (g *Registration) States(ctx context.Context) iter.Seq2[State, error] {
 	g = receiver.OrZero(g)
-	return g.registrant.statesOf(ctx, registrationType, registrationSource)
+	return states(ctx, g.registrant, registrationType, registrationSource)
 }
 
 // Context returns the context of the present registration. The context ends when
@@ -114,12 +115,13 @@ func (g *Registration) change(ctx context.Context, op string, i Instance, allowe
 	if err != nil {
 		return failure(ctx, op, path, err)
 	}
-	err = g.registrant.changeEntry(ctx, func(now *entry) (*entry, error) {
-		if err := allowed(now.instance); err != nil || !i.RegistrationTime.IsZero() {
+	err = g.registrant.ChangeEntry(ctx, func(now *keeping.Entry) (*keeping.Entry, error) {
+		was := now.Subject.(Instance)
+		if err := allowed(was); err != nil || !i.RegistrationTime.IsZero() {
 			return e, err
 		}
-		next := e.instance
-		next.RegistrationTime = now.instance.RegistrationTime
+		next := e.Subject.(Instance)
+		next.RegistrationTime = was.RegistrationTime
 		return r.makeEntry(next)
 	})
 	if err != nil {
@@ -150,8 +152,8 @@ func (g *Registration) Unregister(ctx context.Context) error {
 	if err := holding.BeginHeld(ctx, g.registrant != nil, registrationType, registrationSource, ErrInvalidArgument); err != nil {
 		return failure(ctx, "unregister", "", err)
 	}
-	if err := g.registrant.awaitLeft(ctx); err != nil {
-		return failure(ctx, "unregister", g.registrant.title, err)
+	if err := g.registrant.AwaitLeft(ctx); err != nil {
+		return failure(ctx, "unregister", g.registrant.Title(), err)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/keeping"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/observe"
@@ -19,7 +20,7 @@ type Registry struct {
 	client *session.Client
 	base   string
 	opts   Options
-	owned  *ownership
+	owned  *keeping.Ownership
 	err    error // of invalid arguments
 }
 
@@ -27,7 +28,7 @@ type Registry struct {
 // base path. NewRegistry sends nothing; the first call of a method reports an
 // invalid argument. o may be nil.
 func NewRegistry(client *session.Client, base string, o *Options) *Registry {
-	r := &Registry{client: client, base: base, owned: newOwnership()}
+	r := &Registry{client: client, base: base, owned: keeping.NewOwnership()}
 	r.opts, r.err = checkOptions(client, base, o)
 	return r
 }
@@ -49,17 +50,15 @@ func (r *Registry) Register(ctx context.Context, i Instance) (*Registration, err
 	if err != nil {
 		return nil, failure(ctx, "register", r.path(i.Service, i.ID), err)
 	}
-	g := &Registration{registry: r, registrant: &registrant{
-		client: r.client, opts: r.opts, parent: session.Container, owned: r.owned,
-	}}
-	if err := g.registrant.register(ctx, observe.Registration, "register", e); err != nil {
+	g := &Registration{registry: r, registrant: keeping.New(r.opts.config(r.client, session.Container, r.owned))}
+	if err := g.registrant.Register(ctx, observe.Registration, "register", e); err != nil {
 		return nil, err
 	}
 	return g, nil
 }
 
 // newEntry checks ctx and the arguments, and makes an entry of the instance.
-func (r *Registry) newEntry(ctx context.Context, i Instance) (*entry, error) {
+func (r *Registry) newEntry(ctx context.Context, i Instance) (*keeping.Entry, error) {
 	if err := r.checkCall(ctx); err != nil {
 		return nil, err
 	}
@@ -75,15 +74,15 @@ func (r *Registry) newEntry(ctx context.Context, i Instance) (*entry, error) {
 }
 
 // makeEntry makes the entry to register for an instance.
-func (r *Registry) makeEntry(i Instance) (*entry, error) {
+func (r *Registry) makeEntry(i Instance) (*keeping.Entry, error) {
 	i.RegistrationTime = time.UnixMilli(i.RegistrationTime.UnixMilli())
 	data, err := i.encode()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidArgument, err)
 	}
-	e := &entry{dir: znode.Join(r.base, i.Service), name: i.ID, data: data, mode: i.Type.mode(), instance: i}
-	if !e.ephemeral() {
-		e.adopt = i.saysTheSame
+	e := &keeping.Entry{Dir: znode.Join(r.base, i.Service), Name: i.ID, Data: data, Mode: i.Type.mode(), Subject: i}
+	if !e.Ephemeral() {
+		e.Adopt = i.saysTheSame
 	}
 	return e, nil
 }

@@ -5,8 +5,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/zkrecipes/zkrecipes/internal/holding"
-	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/internal/keeping"
 )
 
 // State says whether an instance or a member is registered at the moment.
@@ -21,107 +20,19 @@ type State struct {
 	// Err says why the instance or member is not registered: ErrConflict,
 	// ErrUnregistered, or an error of package session.
 	Err error
-	// round counts the contexts, of which each registered state has one.
-	round int
-	// final: nothing comes after this one.
-	final bool
 }
 
-// same reports whether s and o tell the same.
-func (s State) same(o State) bool {
-	return s.Registered == o.Registered && s.round == o.round && s.Path == o.Path && s.Token == o.Token &&
-		(s.Err == nil) == (o.Err == nil) && (s.Err == nil || s.Err.Error() == o.Err.Error())
+func stateOf(s keeping.State) State {
+	return State{Registered: s.Registered, Path: s.Path, Token: s.Token, Since: s.Since, Err: s.Err}
 }
 
-// State is the present one.
-func (k *registrant) State() State {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.state
-}
-
-// statesOf is States, or the error of a nil context or a zero value of typ.
-func (k *registrant) statesOf(ctx context.Context, typ, source string) iter.Seq2[State, error] {
-	if err := holding.BeginHeld(ctx, k != nil, typ, source, ErrInvalidArgument); err != nil {
-		return func(yield func(State, error) bool) { yield(State{}, failure(ctx, "states", "", err)) }
-	}
-	return k.States(ctx)
-}
-
-// States iterates over the states: first the present one, then each newer one.
-// It may skip states that passed while the loop's body ran; it never goes back.
-// It ends after the unregistering, after the client's closing, or with ctx, whose
-// error is the last element.
-func (k *registrant) States(ctx context.Context) iter.Seq2[State, error] {
+// states iterates over the states of k; nil is that of a zero value of typ.
+func states(ctx context.Context, k *keeping.Registrant, typ, source string) iter.Seq2[State, error] {
 	return func(yield func(State, error) bool) {
-		var last State
-		for first := true; ; first = false {
-			k.mu.Lock()
-			now, changed := k.state, k.changes.Next()
-			k.mu.Unlock()
-			if ctx.Err() != nil {
-				yield(now, failure(ctx, "states of", k.title, context.Cause(ctx)))
+		for s, err := range k.StatesOf(ctx, "discovery", typ, source) {
+			if !yield(stateOf(s), err) {
 				return
-			}
-			if (first || !now.same(last)) && !yield(now, nil) || now.final {
-				return
-			}
-			last = now
-			select {
-			case <-changed:
-			case <-ctx.Done():
 			}
 		}
 	}
-}
-
-// Context is that of the present registration: it ends when that is lost, moved
-// or given back; context.Cause says why. While nothing is registered it has
-// ended already. The registration that follows on a lost one has another.
-func (k *registrant) Context() context.Context {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.ctx
-}
-
-// Guard is a check of the present registration, which fails once its context has ended.
-func (k *registrant) Guard() session.Op {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.guard.While(k.ctx)
-}
-
-// setRegistered tells that the entry is registered, until ctx ends. guard checks its
-// znode.
-func (k *registrant) setRegistered(ctx context.Context, p *place, guard session.Op) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	now := State{Registered: true, Path: p.path, Token: p.czxid, round: k.state.round}
-	if k.ctx.Err() != nil {
-		now.round++ // followers of the states must see that this is another registration
-	}
-	k.ctx, k.guard = ctx, guard
-	k.setLocked(now)
-}
-
-// setUnregistered tells that it is not, and why.
-func (k *registrant) setUnregistered(err error, final bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.ctx.Err() == nil {
-		var end context.CancelCauseFunc
-		k.ctx, end = context.WithCancelCause(k.ctx)
-		end(err)
-	}
-	k.setLocked(State{Path: k.state.Path, Token: k.state.Token, Err: err, round: k.state.round, final: final})
-}
-
-func (k *registrant) setLocked(s State) {
-	if s.Since = time.Now(); s.same(k.state) {
-		if s.Since = k.state.Since; !s.final {
-			return
-		}
-	}
-	k.state = s
-	k.changes.Announce()
 }

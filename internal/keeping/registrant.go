@@ -1,4 +1,4 @@
-package discovery
+package keeping
 
 import (
 	"context"
@@ -13,15 +13,15 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// registrant keeps one entry registered, in whatever session the client has. Only its
+// errPending is the reason why an entry that was just requested is not registered.
+var errPending = errors.New("not registered yet")
+
+// Registrant keeps one entry registered, in whatever session the client has. Only its
 // goroutine talks to the server; callers make requests, and wait until these are
 // carried out.
-type registrant struct {
-	client *session.Client
-	opts   Options
-	parent session.Mode
-	owned  *ownership
-	title  string // in errors: the path that was first asked for
+type Registrant struct {
+	cfg   Config
+	title string // in errors: the path that was first asked for
 
 	kind     observe.Kind
 	observer observe.Observer // may be nil
@@ -37,7 +37,7 @@ type registrant struct {
 	// that a failed request left. changes signals changes of state. decided says that the
 	// first call has succeeded or given up.
 	mu          sync.Mutex
-	want        *entry // the entry to register, or, once left, the last that was to be registered
+	want        *Entry // the entry to register, or, once left, the last that was to be registered
 	rev         int    // number of the newest request
 	requests    []request
 	leftBecause error // why nothing shall be registered any more; nil: it shall
@@ -59,16 +59,16 @@ type request struct {
 // leaver is a call that waits for the removal, or for the refusal of a removal that
 // began after the call.
 type leaver struct {
-	tries   int        // registrant.tries when the call began
+	tries   int        // Registrant.tries when the call began
 	refused chan error // cap 1
 }
 
 // keepRegistered begins to keep e, and waits until it is registered. When it fails, or ctx
 // ends first, nothing is left behind.
-func (k *registrant) keepRegistered(ctx context.Context, e *entry) error {
+func (k *Registrant) keepRegistered(ctx context.Context, e *Entry) error {
 	life := context.WithoutCancel(ctx)
 	k.idle, k.stop = context.WithCancel(life)
-	k.title = e.path()
+	k.title = e.Path()
 	k.wake, k.over = make(chan struct{}, 1), make(chan struct{})
 	none, end := context.WithCancelCause(life)
 	end(errPending)
@@ -88,17 +88,17 @@ func (k *registrant) keepRegistered(ctx context.Context, e *entry) error {
 		}
 		conflict := k.State().Err
 		k.beginLeaving()
-		if errors.Is(conflict, ErrConflict) {
+		if errors.Is(conflict, k.cfg.Words.Conflict) {
 			return fmt.Errorf("%w while waiting: %w", context.Cause(ctx), conflict)
 		}
 		return context.Cause(ctx)
 	}
 }
 
-// changeEntry requests the entry that edit makes of the latest requested one, and waits
+// ChangeEntry requests the entry that edit makes of the latest requested one, and waits
 // until that entry, or one requested later, is registered. When ctx ends first, the
 // request stays.
-func (k *registrant) changeEntry(ctx context.Context, edit func(now *entry) (*entry, error)) error {
+func (k *Registrant) ChangeEntry(ctx context.Context, edit func(now *Entry) (*Entry, error)) error {
 	ctx, stop := session.WithoutRelease(ctx) // ctx may be that of the registration
 	defer stop()
 	k.mu.Lock()
@@ -128,7 +128,7 @@ func (k *registrant) changeEntry(ctx context.Context, edit func(now *entry) (*en
 
 // withdrawRequest removes a request whose caller does not wait any more; its entry
 // stays wanted.
-func (k *registrant) withdrawRequest(w request) {
+func (k *Registrant) withdrawRequest(w request) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.requests = slices.DeleteFunc(k.requests, func(o request) bool { return o.rev == w.rev })
@@ -136,10 +136,10 @@ func (k *registrant) withdrawRequest(w request) {
 
 // beginLeaving requests that nothing is registered any more. Callers that still wait
 // for another request get an error.
-func (k *registrant) beginLeaving() { k.endRegistration(ErrUnregistered) }
+func (k *Registrant) beginLeaving() { k.endRegistration(k.cfg.Words.Unregistered) }
 
 // endRegistration is beginLeaving for another reason.
-func (k *registrant) endRegistration(why error) {
+func (k *Registrant) endRegistration(why error) {
 	k.mu.Lock()
 	if k.leftBecause == nil {
 		k.leftBecause = why
@@ -151,11 +151,11 @@ func (k *registrant) endRegistration(why error) {
 	k.wakeUp()
 }
 
-// awaitLeft waits until the removal is done, or refused, within ctx.
-func (k *registrant) awaitLeft(ctx context.Context) error {
+// AwaitLeft waits until the removal is done, or refused, within ctx.
+func (k *Registrant) AwaitLeft(ctx context.Context) error {
 	ctx, stop := session.WithoutRelease(ctx) // ctx may be that of the registration
 	defer stop()
-	ctx, cancel := k.client.GiveBackContext(ctx)
+	ctx, cancel := k.cfg.Client.GiveBackContext(ctx)
 	defer cancel()
 	l := &leaver{refused: make(chan error, 1)}
 	k.mu.Lock()
@@ -175,14 +175,14 @@ func (k *registrant) awaitLeft(ctx context.Context) error {
 	if err := await.Closed(ctx, k.over); err != nil {
 		return err
 	}
-	if err := k.State().Err; !errors.Is(err, ErrUnregistered) {
+	if err := k.State().Err; !errors.Is(err, k.cfg.Words.Unregistered) {
 		return err
 	}
 	return nil
 }
 
 // beginRemoval counts a removal that begins now.
-func (k *registrant) beginRemoval() {
+func (k *Registrant) beginRemoval() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.tries++
@@ -191,7 +191,7 @@ func (k *registrant) beginRemoval() {
 // refuseLeavers returns err, which ended the present removal, to the calls that began
 // before that removal. A later call gets a removal of its own: the rights may have come
 // back since this one was refused.
-func (k *registrant) refuseLeavers(err error) {
+func (k *Registrant) refuseLeavers(err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.leavers = slices.DeleteFunc(k.leavers, func(l *leaver) bool {
@@ -204,13 +204,13 @@ func (k *registrant) refuseLeavers(err error) {
 }
 
 // hasLeft reports whether nothing shall be registered any more.
-func (k *registrant) hasLeft() bool {
+func (k *Registrant) hasLeft() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.leftBecause != nil
 }
 
-func (k *registrant) wakeUp() {
+func (k *Registrant) wakeUp() {
 	select {
 	case k.wake <- struct{}{}:
 	default:
@@ -218,7 +218,7 @@ func (k *registrant) wakeUp() {
 }
 
 // wanted returns the entry to register, or nil, and the number of its request.
-func (k *registrant) wanted() (*entry, int) {
+func (k *Registrant) wanted() (*Entry, int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.leftBecause != nil {
@@ -227,8 +227,8 @@ func (k *registrant) wanted() (*entry, int) {
 	return k.want, k.rev
 }
 
-// latest returns the entry that was requested last.
-func (k *registrant) latest() *entry {
+// Latest returns the entry that was requested last.
+func (k *Registrant) Latest() *Entry {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.want
@@ -236,7 +236,7 @@ func (k *registrant) latest() *entry {
 
 // answerRequests answers all requests up to rev. If they failed and no newer request
 // has come, settled is wanted again, unless it is nil.
-func (k *registrant) answerRequests(settled *entry, rev int, err error) {
+func (k *Registrant) answerRequests(settled *Entry, rev int, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if err != nil && settled != nil && k.rev == rev && k.leftBecause == nil {
@@ -252,11 +252,11 @@ func (k *registrant) answerRequests(settled *entry, rev int, err error) {
 
 // run keeps the wanted entry registered until none is wanted, or the client is closed.
 // life never ends: every request is waited for, so that its outcome is known.
-func (k *registrant) run(life context.Context) {
-	t := registrar{k: k, why: ErrUnregistered}
+func (k *Registrant) run(life context.Context) {
+	t := registrar{k: k, why: k.cfg.Words.Unregistered}
 	err := k.serveSessions(life, &t)
 	k.endRegistration(err)
-	k.owned.release(t.have)
+	k.cfg.Owned.release(t.have)
 	t.stopWatching(err)
 	t.reportEnd(nil)
 	k.setUnregistered(err, true)
@@ -266,9 +266,9 @@ func (k *registrant) run(life context.Context) {
 
 // serveSessions registers in one session after the other until nothing is left to
 // register; it returns the reason.
-func (k *registrant) serveSessions(life context.Context, t *registrar) error {
+func (k *Registrant) serveSessions(life context.Context, t *registrar) error {
 	for {
-		s, err := k.client.Session(k.idle)
+		s, err := k.cfg.Client.Session(k.idle)
 		if k.idle.Err() != nil {
 			if t.have == nil && t.pendingCreation == nil {
 				// No znode of ours can be left, except znodes of a lost session, unless
@@ -282,7 +282,7 @@ func (k *registrant) serveSessions(life context.Context, t *registrar) error {
 			// is not registered any more from now on.
 			t.endWatching()
 			k.setUnregistered(t.why, false)
-			s, err = k.client.Session(life)
+			s, err = k.cfg.Client.Session(life)
 		}
 		if err == nil {
 			err = t.serveSession(life, s)

@@ -1,4 +1,4 @@
-package discovery
+package keeping
 
 import (
 	"context"
@@ -22,8 +22,9 @@ var errGone = fmt.Errorf("%w: %w", session.ErrLost, session.ErrNodeDeleted)
 
 // conflictError reports another client's node under our name.
 type conflictError struct {
-	path  string
-	owner int64 // session; 0 if the node goes with none
+	conflict error // Words.Conflict
+	path     string
+	owner    int64 // session; 0 if the node goes with none
 	// former: the node is our own, of a session that this process has lost, or of a
 	// registration that has been given back. The registration that made it deletes it,
 	// or the servers do.
@@ -42,20 +43,20 @@ const hiddenPause = 5 * time.Second
 
 func (e *conflictError) Error() string {
 	if e.hidden {
-		return fmt.Sprintf("%v: %s may not be read by this client", ErrConflict, e.path)
+		return fmt.Sprintf("%v: %s may not be read by this client", e.conflict, e.path)
 	}
-	return fmt.Sprintf("%v: %s belongs to session %#x", ErrConflict, e.path, e.owner)
+	return fmt.Sprintf("%v: %s belongs to session %#x", e.conflict, e.path, e.owner)
 }
 
-func (e *conflictError) Unwrap() error { return ErrConflict }
+func (e *conflictError) Unwrap() error { return e.conflict }
 
 // registrar keeps the entry registered in one session after the other.
 type registrar struct {
-	k               *registrant
+	k               *Registrant
 	s               *session.Session
 	have            *place // the present registration
-	settled         *entry // the entry that was registered last
-	pendingCreation *entry // may have been created in a session that is over
+	settled         *Entry // the entry that was registered last
+	pendingCreation *Entry // may have been created in a session that is over
 	// formers are the znodes that lost sessions have left; races counts the attempts
 	// in a row to replace a former znode that failed, as other clients created znodes
 	// at the same moment; and caughtUp says that reads in s see the writes of the lost
@@ -129,11 +130,11 @@ func (t *registrar) serveSession(ctx context.Context, s *session.Session) error 
 // beginSession goes on in s.
 func (t *registrar) beginSession(s *session.Session) {
 	t.s, t.caughtUp, t.races = s, false, 0
-	t.k.owned.addSession(s.ID())
+	t.k.cfg.Owned.addSession(s.ID())
 }
 
 // advanceTo takes the steps that lead to want.
-func (t *registrar) advanceTo(ctx context.Context, want *entry) error {
+func (t *registrar) advanceTo(ctx context.Context, want *Entry) error {
 	if t.pendingCreation != nil {
 		if err := t.resolvePendingCreation(ctx); err != nil {
 			return err
@@ -166,28 +167,28 @@ func (t *registrar) advanceTo(ctx context.Context, want *entry) error {
 }
 
 // noteUnanswered notes that a write that changes have, or creates want, got no answer.
-func (t *registrar) noteUnanswered(want *entry) {
-	t.open = want != nil && !want.ephemeral() || t.have != nil && !t.have.entry.ephemeral()
+func (t *registrar) noteUnanswered(want *Entry) {
+	t.open = want != nil && !want.Ephemeral() || t.have != nil && !t.have.entry.Ephemeral()
 }
 
 // forgetOwn handles that have has gone.
 func (t *registrar) forgetOwn(why error) {
 	t.stopWatching(why)
-	t.k.owned.release(t.have)
+	t.k.cfg.Owned.release(t.have)
 	t.have = nil
 	t.k.setUnregistered(why, false)
 	t.reportEnd(why)
 }
 
 // onConflict handles that another client has the name.
-func (t *registrar) onConflict(ctx context.Context, c *conflictError, want *entry, rev int) {
+func (t *registrar) onConflict(ctx context.Context, c *conflictError, want *Entry, rev int) {
 	defer stopWatch(c.watch)
 	if t.have == nil {
 		t.k.setUnregistered(c, false)
 	}
 	first := t.settled == nil
 	switch {
-	case c.former, first && t.k.opts.Wait:
+	case c.former, first && t.k.cfg.Wait:
 		// The other znode goes, sooner or later, and the caller has the time to wait.
 	case first:
 		t.why = c
@@ -237,7 +238,7 @@ func (t *registrar) pauseAtConflict(c *conflictError) (pause time.Duration, need
 }
 
 // onRefused handles a server's refusal of a registration.
-func (t *registrar) onRefused(ctx context.Context, err error, want *entry, rev int) {
+func (t *registrar) onRefused(ctx context.Context, err error, want *Entry, rev int) {
 	if t.settled == nil {
 		t.why = err
 		t.k.endRegistration(err)

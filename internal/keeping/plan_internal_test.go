@@ -1,4 +1,4 @@
-package discovery
+package keeping
 
 import (
 	"context"
@@ -11,22 +11,22 @@ import (
 )
 
 func TestNextStep(t *testing.T) {
-	a := &entry{dir: "/s/web", name: "one", data: []byte("a"), mode: session.Ephemeral}
-	with := func(edit func(*entry)) *entry { e := *a; edit(&e); return &e }
+	a := &Entry{Dir: "/s/web", Name: "one", Data: []byte("a"), Mode: session.Ephemeral}
+	with := func(edit func(*Entry)) *Entry { e := *a; edit(&e); return &e }
 	for name, c := range map[string]struct {
-		have *entry
-		want *entry
+		have *Entry
+		want *Entry
 		step step
 	}{
 		"nothing, nothing": {nil, nil, stepNothing},
 		"first":            {nil, a, stepCreate},
-		"as it is":         {a, with(func(*entry) {}), stepNothing},
-		"other data":       {a, with(func(e *entry) { e.data = []byte("b") }), stepSet},
-		"no data":          {a, with(func(e *entry) { e.data = nil }), stepSet},
-		"other service":    {a, with(func(e *entry) { e.dir = "/s/api" }), stepMove},
-		"other id":         {a, with(func(e *entry) { e.name = "two" }), stepMove},
-		"other type":       {a, with(func(e *entry) { e.mode = session.Persistent }), stepMove},
-		"other everything": {a, &entry{dir: "/x", name: "y"}, stepMove},
+		"as it is":         {a, with(func(*Entry) {}), stepNothing},
+		"other data":       {a, with(func(e *Entry) { e.Data = []byte("b") }), stepSet},
+		"no data":          {a, with(func(e *Entry) { e.Data = nil }), stepSet},
+		"other service":    {a, with(func(e *Entry) { e.Dir = "/s/api" }), stepMove},
+		"other id":         {a, with(func(e *Entry) { e.Name = "two" }), stepMove},
+		"other type":       {a, with(func(e *Entry) { e.Mode = session.Persistent }), stepMove},
+		"other everything": {a, &Entry{Dir: "/x", Name: "y"}, stepMove},
 		"nothing any more": {a, nil, stepRemove},
 	} {
 		var have *place
@@ -40,21 +40,21 @@ func TestNextStep(t *testing.T) {
 // From every state to every wanted state, the plan takes two steps at most: checked
 // against a server that is a string.
 func TestStepsLeadToWhatIsWanted(t *testing.T) {
-	draw := rapid.Custom(func(t *rapid.T) *entry {
+	draw := rapid.Custom(func(t *rapid.T) *Entry {
 		if rapid.IntRange(0, 4).Draw(t, "nothing") == 0 {
 			return nil
 		}
-		return &entry{
-			dir: rapid.SampledFrom([]string{"/a", "/b"}).Draw(t, "dir"), name: rapid.SampledFrom([]string{"1", "2"}).Draw(t, "name"),
-			data: []byte(rapid.SampledFrom([]string{"x", "y"}).Draw(t, "data")),
-			mode: rapid.SampledFrom([]session.Mode{session.Ephemeral, session.Persistent}).Draw(t, "mode"),
+		return &Entry{
+			Dir: rapid.SampledFrom([]string{"/a", "/b"}).Draw(t, "dir"), Name: rapid.SampledFrom([]string{"1", "2"}).Draw(t, "name"),
+			Data: []byte(rapid.SampledFrom([]string{"x", "y"}).Draw(t, "data")),
+			Mode: rapid.SampledFrom([]session.Mode{session.Ephemeral, session.Persistent}).Draw(t, "mode"),
 		}
 	})
-	say := func(e *entry) string {
+	say := func(e *Entry) string {
 		if e == nil {
 			return "nothing"
 		}
-		return fmt.Sprint(e.path(), string(e.data), e.mode)
+		return fmt.Sprint(e.Path(), string(e.Data), e.Mode)
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		have, want := draw.Draw(t, "have"), draw.Draw(t, "want")
@@ -91,7 +91,7 @@ func TestStepsLeadToWhatIsWanted(t *testing.T) {
 
 // A node belongs to one registration, the first that finds it.
 func TestNodeIsTakenOnce(t *testing.T) {
-	c, a, b := newOwnership(), &registrant{}, &registrant{}
+	c, a, b := NewOwnership(), &Registrant{}, &Registrant{}
 	require.True(t, c.own(a, "/x", 1))
 	require.True(t, c.own(a, "/x", 1))
 	require.False(t, c.own(b, "/x", 1))
@@ -115,11 +115,11 @@ func TestNodeIsTakenOnce(t *testing.T) {
 // While ZooKeeper is unavailable for long, a caller that gives up leaves no
 // request in the queue.
 func TestAbandonedRequestsAreNotKept(t *testing.T) {
-	k := &registrant{wake: make(chan struct{}, 1), want: &entry{}}
+	k := &Registrant{wake: make(chan struct{}, 1), want: &Entry{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 100 {
-		require.ErrorIs(t, k.changeEntry(ctx, func(now *entry) (*entry, error) { return now, nil }), context.Canceled)
+		require.ErrorIs(t, k.ChangeEntry(ctx, func(now *Entry) (*Entry, error) { return now, nil }), context.Canceled)
 	}
 	require.Empty(t, k.requests)
 	require.Equal(t, 100, k.rev, "they are wanted still")

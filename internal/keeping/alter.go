@@ -1,4 +1,4 @@
-package discovery
+package keeping
 
 import (
 	"bytes"
@@ -17,9 +17,9 @@ import (
 // that is sent before the deletion is reported hits the wrong node. ZooKeeper has no
 // request that could tell the nodes apart; the answer's czxid does, and then we give
 // the node up at least.
-func (t *registrar) setData(ctx context.Context, want *entry) error {
+func (t *registrar) setData(ctx context.Context, want *Entry) error {
 	for lost := 0; ; {
-		stat, err := t.s.Set(ctx, t.have.path, want.data, t.have.version)
+		stat, err := t.s.Set(ctx, t.have.path, want.Data, t.have.version)
 		if errors.Is(err, session.ErrUnknownOutcome) {
 			t.noteUnanswered(nil)
 		}
@@ -45,7 +45,7 @@ func (t *registrar) setData(ctx context.Context, want *entry) error {
 				return err
 			}
 			t.have.version = stat.Version
-			if bytes.Equal(data, want.data) {
+			if bytes.Equal(data, want.Data) {
 				t.have.entry = want
 				return nil
 			}
@@ -76,7 +76,7 @@ func (t *registrar) deleteOwn(ctx context.Context) error {
 		case errors.Is(err, session.ErrUnknownOutcome):
 			// If the deletion was carried out, another client may have taken the name:
 			// look once no request of ours is in flight any more.
-			if err := t.awaitCarriedOut(ctx, t.have.entry.dir); err != nil {
+			if err := t.awaitCarriedOut(ctx, t.have.entry.Dir); err != nil {
 				return err
 			}
 		case errors.Is(err, session.ErrBadVersion):
@@ -91,7 +91,7 @@ func (t *registrar) deleteOwn(ctx context.Context) error {
 // that this is not known.
 func (t *registrar) freeIfGone(err error) error {
 	if err == nil {
-		t.k.owned.release(t.have)
+		t.k.cfg.Owned.release(t.have)
 		t.have = nil
 		t.reportEnd(nil)
 	}
@@ -109,14 +109,14 @@ func (t *registrar) isStillOurs(ctx context.Context) (bool, error) {
 }
 
 // moveTo registers want instead of have, in one transaction.
-func (t *registrar) moveTo(ctx context.Context, want *entry) error {
+func (t *registrar) moveTo(ctx context.Context, want *Entry) error {
 	// The old registration ends by its owner's will. If that were said after
 	// the transaction, the watch for the deletion would be faster.
 	t.endWatching()
 	for lost := 0; ; {
 		results, err := t.s.Txn(ctx,
 			session.DeleteOp(t.have.path, t.have.version),
-			session.CreateOp(want.path(), want.data, want.mode, t.createOptions()))
+			session.CreateOp(want.Path(), want.Data, want.Mode, t.createOptions()))
 		var failed *session.TxnError
 		switch {
 		case err == nil:
@@ -136,7 +136,7 @@ func (t *registrar) moveTo(ctx context.Context, want *entry) error {
 				return errGone
 			}
 		case errors.Is(err, session.ErrNoNode):
-			if err := t.s.EnsurePath(ctx, want.dir, t.k.parent, t.createOptions()); err != nil {
+			if err := t.s.EnsurePath(ctx, want.Dir, t.k.cfg.Parent, t.createOptions()); err != nil {
 				return err
 			}
 		case errors.Is(err, session.ErrNodeExists):
@@ -150,8 +150,8 @@ func (t *registrar) moveTo(ctx context.Context, want *entry) error {
 }
 
 // takeMoved takes the node that a transaction has created. The answer has no stat.
-func (t *registrar) takeMoved(ctx context.Context, want *entry, path string) error {
-	t.k.owned.release(t.have)
+func (t *registrar) takeMoved(ctx context.Context, want *Entry, path string) error {
+	t.k.cfg.Owned.release(t.have)
 	t.have, t.pendingCreation = nil, want
 	stat, exists, watch, err := t.s.ExistsW(ctx, path)
 	if err != nil {
@@ -159,7 +159,7 @@ func (t *registrar) takeMoved(ctx context.Context, want *entry, path string) err
 	}
 	t.pendingCreation = nil
 	owner := int64(0)
-	if want.ephemeral() {
+	if want.Ephemeral() {
 		owner = t.s.ID()
 	}
 	if exists && stat.EphemeralOwner == owner {
@@ -176,20 +176,20 @@ func (t *registrar) takeMoved(ctx context.Context, want *entry, path string) err
 }
 
 // resolveMove finds out whether a move whose answer was lost has happened.
-func (t *registrar) resolveMove(ctx context.Context, want *entry, lost int) (bool, error) {
+func (t *registrar) resolveMove(ctx context.Context, want *Entry, lost int) (bool, error) {
 	old := t.have
 	if err := t.resolveOutcome(ctx, want, lost); err != nil || t.have == old {
 		return false, err
 	}
-	t.k.owned.release(old)
+	t.k.cfg.Owned.release(old)
 	return true, nil
 }
 
 // awaitFreeName looks at the znode that has the name that we want to move to; nil if
 // that znode has gone meanwhile. An existing znode is never adopted: the transaction
 // has to create.
-func (t *registrar) awaitFreeName(ctx context.Context, want *entry) error {
+func (t *registrar) awaitFreeName(ctx context.Context, want *Entry) error {
 	strict := *want
-	strict.adopt = nil
+	strict.Adopt = nil
 	return t.onNameTaken(ctx, &strict)
 }

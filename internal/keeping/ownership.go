@@ -1,25 +1,25 @@
-package discovery
+package keeping
 
 import (
 	"slices"
 	"sync"
 )
 
-// ownership are the znodes that the registrations of one [Registry], or the members
-// of one [Group], have, and the sessions that they were made in.
+// Ownership are the znodes that the registrants of one owner (a registry, a group) have,
+// and the sessions that they were made in.
 //
 // A registration whose creation got no answer recognizes its node by the session that
 // owns it and by its data. Another registration of the same process may have the same
 // session and the same data, and then the two would share a node, which is deleted when
 // either leaves. So each registration takes its node here, and a node that is taken
-// belongs to no other registration. Two registries of one client know nothing of each
-// other: see Concurrency in the package's doc.
-type ownership struct {
+// belongs to no other registration. Two ownerships of one client know nothing of each
+// other.
+type Ownership struct {
 	// mu guards the fields below. Invariant: taken has the znode of each registered
 	// place, once; a place leaves taken before its znode is deleted, or after the
 	// znode has gone.
 	mu       sync.Mutex
-	owners   map[ownedNode]*registrant
+	owners   map[ownedNode]*Registrant
 	sessions []int64 // the last ones
 }
 
@@ -33,10 +33,18 @@ type ownedNode struct {
 	czxid int64
 }
 
-func newOwnership() *ownership { return &ownership{owners: map[ownedNode]*registrant{}} }
+// NewOwnership makes an ownership of nothing.
+func NewOwnership() *Ownership { return &Ownership{owners: map[ownedNode]*Registrant{}} }
+
+// Len is the number of znodes that are owned.
+func (c *Ownership) Len() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.owners)
+}
 
 // own reports whether the node is k's.
-func (c *ownership) own(k *registrant, path string, czxid int64) bool {
+func (c *Ownership) own(k *Registrant, path string, czxid int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	key := ownedNode{path, czxid}
@@ -48,7 +56,7 @@ func (c *ownership) own(k *registrant, path string, czxid int64) bool {
 }
 
 // leavingOwner is the registration that has this node and is taking it away; nil if none.
-func (c *ownership) leavingOwner(path string, czxid int64) *registrant {
+func (c *Ownership) leavingOwner(path string, czxid int64) *Registrant {
 	c.mu.Lock()
 	owner := c.owners[ownedNode{path, czxid}]
 	c.mu.Unlock()
@@ -59,7 +67,7 @@ func (c *ownership) leavingOwner(path string, czxid int64) *registrant {
 }
 
 // release gives the node up.
-func (c *ownership) release(p *place) {
+func (c *Ownership) release(p *place) {
 	if p == nil {
 		return
 	}
@@ -69,7 +77,7 @@ func (c *ownership) release(p *place) {
 }
 
 // addSession notes that there are registrations in this session.
-func (c *ownership) addSession(session int64) {
+func (c *Ownership) addSession(session int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if slices.Contains(c.sessions, session) {
@@ -82,7 +90,7 @@ func (c *ownership) addSession(session int64) {
 }
 
 // hadSession reports whether there were registrations in the session.
-func (c *ownership) hadSession(session int64) bool {
+func (c *Ownership) hadSession(session int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Contains(c.sessions, session)

@@ -1,4 +1,4 @@
-package discovery
+package keeping
 
 import (
 	"context"
@@ -16,16 +16,16 @@ type reports struct {
 	granted  bool            // the wait of the first call has ended
 }
 
-// register keeps e registered, and reports the wait for the first registration, unless e
+// Register keeps e registered, and reports the wait for the first registration, unless e
 // goes with no session.
-func (k *registrant) register(ctx context.Context, kind observe.Kind, op string, e *entry) error {
-	k.kind, k.observer = kind, k.client.Observer()
-	if e.ephemeral() {
-		k.waiting = observing.BeginWait(ctx, k.client, kind, e.dir)
+func (k *Registrant) Register(ctx context.Context, kind observe.Kind, op string, e *Entry) error {
+	k.kind, k.observer = kind, k.cfg.Client.Observer()
+	if e.Ephemeral() {
+		k.waiting = observing.BeginWait(ctx, k.cfg.Client, kind, e.Dir)
 	}
 	err := k.keepRegistered(ctx, e)
 	if err != nil {
-		err = failure(ctx, op, e.path(), err)
+		err = k.failure(ctx, op, e.Path(), err)
 		k.waiting.End(err)
 	}
 	return err
@@ -33,7 +33,7 @@ func (k *registrant) register(ctx context.Context, kind observe.Kind, op string,
 
 // decideWait reports whether its caller is the first: the registrar, which grants the wait
 // of the first call, or that call, which gives up.
-func (k *registrant) decideWait() bool {
+func (k *Registrant) decideWait() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	first := !k.decided
@@ -65,7 +65,7 @@ func (t *registrar) reportRegistered(ctx context.Context) {
 		t.observed = k.waiting.Granted(held, false)
 		return
 	}
-	t.observed = observing.BeginHold(ctx, k.client, k.kind, t.have.entry.dir, held)
+	t.observed = observing.BeginHold(ctx, k.cfg.Client, k.kind, t.have.entry.Dir, held)
 }
 
 // reportEnd reports the end of a hold whose giving back has begun, with its error. A loss

@@ -1,4 +1,4 @@
-package discovery
+package keeping
 
 import (
 	"context"
@@ -13,7 +13,7 @@ func (t *registrar) watchOwn(ctx context.Context) error {
 	if t.watching {
 		return nil
 	}
-	if t.have.entry.ephemeral() {
+	if t.have.entry.Ephemeral() {
 		hold, err := t.s.Hold(t.k.idle, t.have.path, t.watch)
 		if err != nil {
 			if errors.Is(err, session.ErrNoNode) {
@@ -40,7 +40,7 @@ func (t *registrar) watchOwn(ctx context.Context) error {
 // name by then.
 func (t *registrar) guard() session.Op {
 	check := t.s.CheckOp(t.have.path, -1)
-	if t.have.entry.ephemeral() {
+	if t.have.entry.Ephemeral() {
 		return check.In(t.s)
 	}
 	return check

@@ -1,4 +1,4 @@
-package discovery
+package keeping
 
 import (
 	"testing"
@@ -16,15 +16,15 @@ import (
 func TestNodeThatATwinLeavesIsFoundBehindTheList_CH53(t *testing.T) {
 	world.In(t, nil, func(w *world.World) {
 		s := w.Session(w.Client())
-		want := &entry{dir: "/s", name: "one", data: []byte("a"), mode: session.EphemeralSequential}
-		require.NoError(w, w.Server.Create(want.dir, nil))
+		want := &Entry{Dir: "/s", Name: "one", Data: []byte("a"), Mode: session.EphemeralSequential}
+		require.NoError(w, w.Server.Create(want.Dir, nil))
 		create := func() session.Node {
-			node, err := s.Create(w.Ctx, want.path(), want.data, want.mode, nil)
+			node, err := s.Create(w.Ctx, want.Path(), want.Data, want.Mode, nil)
 			require.NoError(w, err)
 			return node
 		}
 		first, second := create(), make(chan session.Node, 1)
-		owned, twin := newOwnership(), &registrant{}
+		owned, twin := NewOwnership(), &Registrant{}
 		w.Server.Delay(zktest.Link{}, zktest.ToClient, 10*time.Millisecond)
 		asked := false
 		remove := w.Server.OnRequest(func(q zktest.Request) zktest.Action {
@@ -37,12 +37,12 @@ func TestNodeThatATwinLeavesIsFoundBehindTheList_CH53(t *testing.T) {
 			return zktest.Action{}
 		})
 		defer remove()
-		k := &registrar{s: s, k: &registrant{owned: owned}}
+		k := &registrar{s: s, k: &Registrant{cfg: Config{Owned: owned}}}
 		found, err := k.findMade(w.Ctx, want, s.ID())
 		require.NoError(w, err)
 		require.NotNil(w, found)
 		require.Equal(w, (<-second).Path, found.path)
-		found, err = k.findMade(w.Ctx, &entry{dir: "/s", name: "one", data: []byte("b"), mode: session.EphemeralSequential}, s.ID())
+		found, err = k.findMade(w.Ctx, &Entry{Dir: "/s", Name: "one", Data: []byte("b"), Mode: session.EphemeralSequential}, s.ID())
 		require.NoError(w, err)
 		require.Nil(w, found)
 	})

@@ -1,4 +1,4 @@
-package discovery
+package keeping
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 // It does not use session.CreateProtected: names are not unique here, so that our znode
 // is recognized by its data as well as by its owner, and a znode that was created in
 // vain must not be deleted before its owner is checked.
-func (t *registrar) createOwn(ctx context.Context, want *entry) error {
+func (t *registrar) createOwn(ctx context.Context, want *Entry) error {
 	t.stopWatching(nil)
 	for lost := 0; ; {
 		if err := t.takeOver(ctx, want); err != nil || t.have != nil {
@@ -33,7 +33,7 @@ func (t *registrar) createOwn(ctx context.Context, want *entry) error {
 				return err
 			}
 		case errors.Is(err, session.ErrNoNode):
-			if err := t.s.EnsurePath(ctx, want.dir, t.k.parent, t.createOptions()); err != nil {
+			if err := t.s.EnsurePath(ctx, want.Dir, t.k.cfg.Parent, t.createOptions()); err != nil {
 				return err
 			}
 		case errors.Is(err, session.ErrNodeExists):
@@ -54,13 +54,13 @@ func (t *registrar) createOwn(ctx context.Context, want *entry) error {
 }
 
 // sendCreate sends the creation, and right behind it the request that sets the watch.
-func (t *registrar) sendCreate(ctx context.Context, want *entry) (session.Node, *session.Watch, error) {
+func (t *registrar) sendCreate(ctx context.Context, want *Entry) (session.Node, *session.Watch, error) {
 	if want.sequential() { // its path is not known yet
-		node, err := t.s.Create(ctx, want.path(), want.data, want.mode, t.createOptions())
+		node, err := t.s.Create(ctx, want.Path(), want.Data, want.Mode, t.createOptions())
 		return node, nil, err
 	}
-	creation := t.s.StartCreate(want.path(), want.data, want.mode, t.createOptions())
-	look := t.s.StartExists(want.path(), true)
+	creation := t.s.StartCreate(want.Path(), want.Data, want.Mode, t.createOptions())
+	look := t.s.StartExists(want.Path(), true)
 	node, err := creation.Wait(ctx)
 	seen, failed := look.Wait(ctx)
 	if session.NotSent(err) {
@@ -68,7 +68,7 @@ func (t *registrar) sendCreate(ctx context.Context, want *entry) (session.Node, 
 			stopWatch(seen.Watch)
 		}
 		// Create waits for a connection.
-		node, err = t.s.Create(ctx, want.path(), want.data, want.mode, t.createOptions())
+		node, err = t.s.Create(ctx, want.Path(), want.Data, want.Mode, t.createOptions())
 		return node, nil, err
 	}
 	if failed == nil && (err != nil || !seen.Exists || seen.Stat.Czxid != node.Stat.Czxid || seen.Watch.Fired()) {
@@ -81,12 +81,12 @@ func (t *registrar) sendCreate(ctx context.Context, want *entry) (session.Node, 
 }
 
 func (t *registrar) createOptions() *session.CreateOptions {
-	return &session.CreateOptions{ACL: t.k.opts.ACL}
+	return &session.CreateOptions{ACL: t.k.cfg.ACL}
 }
 
 // takeOwn makes a node ours, unless it belongs to another registration of this process.
-func (t *registrar) takeOwn(e *entry, node session.Node, watch *session.Watch) bool {
-	if !t.k.owned.own(t.k, node.Path, node.Stat.Czxid) {
+func (t *registrar) takeOwn(e *Entry, node session.Node, watch *session.Watch) bool {
+	if !t.k.cfg.Owned.own(t.k, node.Path, node.Stat.Czxid) {
 		return false
 	}
 	t.have = &place{entry: e, path: node.Path, czxid: node.Stat.Czxid, version: node.Stat.Version}
@@ -96,13 +96,13 @@ func (t *registrar) takeOwn(e *entry, node session.Node, watch *session.Watch) b
 
 // onNameTaken looks at the node that has the name already. It returns nil, and no have,
 // if that node has gone meanwhile.
-func (t *registrar) onNameTaken(ctx context.Context, want *entry) error {
+func (t *registrar) onNameTaken(ctx context.Context, want *Entry) error {
 	if want.sequential() {
-		return fmt.Errorf("%s: %w", want.dir, session.ErrSequenceExhausted)
+		return fmt.Errorf("%s: %w", want.Dir, session.ErrSequenceExhausted)
 	}
-	stat, exists, watch, err := t.s.ExistsW(ctx, want.path())
+	stat, exists, watch, err := t.s.ExistsW(ctx, want.Path())
 	if errors.Is(err, session.ErrNoAuth) {
-		return &conflictError{path: want.path(), hidden: true}
+		return &conflictError{conflict: t.k.cfg.Words.Conflict, path: want.Path(), hidden: true}
 	}
 	if err != nil {
 		return err
@@ -111,8 +111,8 @@ func (t *registrar) onNameTaken(ctx context.Context, want *entry) error {
 		stopWatch(watch)
 		return nil
 	}
-	if want.adopt != nil && stat.EphemeralOwner == 0 {
-		data, now, err := t.s.Get(ctx, want.path())
+	if want.Adopt != nil && stat.EphemeralOwner == 0 {
+		data, now, err := t.s.Get(ctx, want.Path())
 		switch {
 		case errors.Is(err, session.ErrNoNode):
 			stopWatch(watch)
@@ -121,29 +121,29 @@ func (t *registrar) onNameTaken(ctx context.Context, want *entry) error {
 		case err != nil:
 			stopWatch(watch)
 			return err
-		case now.Czxid == stat.Czxid && want.adopt(data):
+		case now.Czxid == stat.Czxid && want.Adopt(data):
 			was := *want
-			was.data = data
-			if t.takeOwn(&was, session.Node{Path: want.path(), Stat: now}, watch) {
+			was.Data = data
+			if t.takeOwn(&was, session.Node{Path: want.Path(), Stat: now}, watch) {
 				return nil
 			}
 		}
 	}
-	former := want.ephemeral() && stat.EphemeralOwner != t.s.ID() && t.k.owned.hadSession(stat.EphemeralOwner)
-	if leaving := t.k.owned.leavingOwner(want.path(), stat.Czxid); leaving != nil {
+	former := want.Ephemeral() && stat.EphemeralOwner != t.s.ID() && t.k.cfg.Owned.hadSession(stat.EphemeralOwner)
+	if leaving := t.k.cfg.Owned.leavingOwner(want.Path(), stat.Czxid); leaving != nil {
 		former = true
 		leaving.wakeUp() // its deletion may have been refused, and be allowed by now
 	}
 	// Servers from 3.8.4 on let any client watch the node, and report its deletion only
 	// to clients that may read it.
-	_, _, err = t.s.Get(ctx, want.path())
+	_, _, err = t.s.Get(ctx, want.Path())
 	return &conflictError{
-		path: want.path(), owner: stat.EphemeralOwner, watch: watch, former: former, silent: errors.Is(err, session.ErrNoAuth),
+		conflict: t.k.cfg.Words.Conflict, path: want.Path(), owner: stat.EphemeralOwner, watch: watch, former: former, silent: errors.Is(err, session.ErrNoAuth),
 	}
 }
 
 // resolveOutcome finds out whether a creation whose answer was lost has happened.
-func (t *registrar) resolveOutcome(ctx context.Context, want *entry, lost int) error {
+func (t *registrar) resolveOutcome(ctx context.Context, want *Entry, lost int) error {
 	t.backOff(lost)
 	found, err := t.findOwn(ctx, want)
 	if err != nil {
@@ -159,7 +159,7 @@ func (t *registrar) resolveOutcome(ctx context.Context, want *entry, lost int) e
 // and had lost its answer, has found our node first: the node belongs to that
 // registration. The node that the other registration may have created before, and looks
 // for no more, is then ours, or belongs to none.
-func (t *registrar) onReplaced(ctx context.Context, want *entry) error {
+func (t *registrar) onReplaced(ctx context.Context, want *Entry) error {
 	return t.resolveOutcome(ctx, want, 0)
 }
 
@@ -172,7 +172,7 @@ func (t *registrar) resolvePendingCreation(ctx context.Context) error {
 		return err
 	}
 	if found != nil {
-		t.k.owned.release(t.have)
+		t.k.cfg.Owned.release(t.have)
 		t.stopWatching(nil)
 		t.have = found
 	}
@@ -201,8 +201,8 @@ func (t *registrar) awaitCarriedOut(ctx context.Context, dir string) error {
 // findOwn looks for the node of an entry that we may have created, in the state after
 // the creation. While the node that a move would have deleted exists, the move has not
 // happened: a node that looks like ours belongs to another client.
-func (t *registrar) findOwn(ctx context.Context, want *entry) (*place, error) {
-	if err := t.awaitCarriedOut(ctx, want.dir); err != nil {
+func (t *registrar) findOwn(ctx context.Context, want *Entry) (*place, error) {
+	if err := t.awaitCarriedOut(ctx, want.Dir); err != nil {
 		return nil, err
 	}
 	if t.have != nil {
@@ -211,7 +211,7 @@ func (t *registrar) findOwn(ctx context.Context, want *entry) (*place, error) {
 		}
 	}
 	owner := int64(0)
-	if want.ephemeral() {
+	if want.Ephemeral() {
 		owner = t.s.ID()
 	}
 	return t.findMade(ctx, want, owner)
@@ -224,7 +224,7 @@ func (t *registrar) findOwn(ctx context.Context, want *entry) (*place, error) {
 // and have left us its own, which our list need not have had yet. Therefore findMade lists
 // again until it meets no further node of another registration: the znode that the other
 // registration has created is in a list that the session reads after that.
-func (t *registrar) findMade(ctx context.Context, want *entry, owner int64) (*place, error) {
+func (t *registrar) findMade(ctx context.Context, want *Entry, owner int64) (*place, error) {
 	taken := map[string]bool{} // paths of nodes that look like ours, and are another registration's
 	for {
 		names, err := t.namesOf(ctx, want)
@@ -233,7 +233,7 @@ func (t *registrar) findMade(ctx context.Context, want *entry, owner int64) (*pl
 		}
 		known := len(taken)
 		for _, name := range names {
-			path := znode.Join(want.dir, name)
+			path := znode.Join(want.Dir, name)
 			if taken[path] {
 				continue
 			}
@@ -243,10 +243,10 @@ func (t *registrar) findMade(ctx context.Context, want *entry, owner int64) (*pl
 				continue
 			case err != nil:
 				return nil, err
-			case stat.EphemeralOwner != owner || !bytes.Equal(data, want.data):
+			case stat.EphemeralOwner != owner || !bytes.Equal(data, want.Data):
 				continue
 			}
-			if t.k.owned.own(t.k, path, stat.Czxid) {
+			if t.k.cfg.Owned.own(t.k, path, stat.Czxid) {
 				return &place{entry: want, path: path, czxid: stat.Czxid, version: stat.Version}, nil
 			}
 			taken[path] = true
@@ -258,15 +258,15 @@ func (t *registrar) findMade(ctx context.Context, want *entry, owner int64) (*pl
 }
 
 // namesOf returns the names that a node of want's can have.
-func (t *registrar) namesOf(ctx context.Context, want *entry) ([]string, error) {
+func (t *registrar) namesOf(ctx context.Context, want *Entry) ([]string, error) {
 	if !want.sequential() {
-		return []string{want.name}, nil
+		return []string{want.Name}, nil
 	}
-	names, _, err := t.s.Children(ctx, want.dir)
+	names, _, err := t.s.Children(ctx, want.Dir)
 	if err != nil && !errors.Is(err, session.ErrNoNode) {
 		return nil, err
 	}
-	return slices.DeleteFunc(names, func(name string) bool { return !sequentialOf(name, want.name) }), nil
+	return slices.DeleteFunc(names, func(name string) bool { return !sequentialOf(name, want.Name) }), nil
 }
 
 // readOwn reads a node that may be owner's. The node of another owner need not be

@@ -1,4 +1,4 @@
-package discovery
+package keeping
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 // servers keep a session that its client has given up, and the znodes of the session,
 // for up to a session timeout, and longer while no leader works.
 type formerNode struct {
-	entry *entry
+	entry *Entry
 	owner int64  // the session
 	place *place // nil: the creation got no answer
 }
@@ -40,11 +40,11 @@ func (t *registrar) leaveSession() {
 		t.late = time.Now().Add(t.s.Timeout() * 3 / 2)
 	}
 	t.open = false
-	if t.pendingCreation != nil && t.pendingCreation.ephemeral() {
+	if t.pendingCreation != nil && t.pendingCreation.Ephemeral() {
 		t.addFormer(&formerNode{entry: t.pendingCreation, owner: t.s.ID()})
 		t.pendingCreation = nil
 	}
-	if t.have != nil && t.have.entry.ephemeral() {
+	if t.have != nil && t.have.entry.Ephemeral() {
 		if errors.Is(lost, session.ErrClosed) {
 			// The closing may not have reached a server either.
 			t.unconfirmed = fmt.Errorf("the client was closed before a server confirmed the deletion; "+
@@ -66,7 +66,7 @@ func (t *registrar) leaveSession() {
 // session that the servers have expired are gone.
 func (t *registrar) addFormer(f *formerNode) {
 	if errors.Is(t.s.Err(), session.ErrExpired) {
-		t.k.owned.release(f.place)
+		t.k.cfg.Owned.release(f.place)
 		return
 	}
 	t.formers = append(t.formers, f)
@@ -74,13 +74,13 @@ func (t *registrar) addFormer(f *formerNode) {
 
 // dropFormer handles that f is gone, or that only the servers can delete f.
 func (t *registrar) dropFormer(f *formerNode) {
-	t.k.owned.release(f.place)
+	t.k.cfg.Owned.release(f.place)
 	t.formers = slices.DeleteFunc(t.formers, func(o *formerNode) bool { return o == f })
 }
 
 // takeOver registers want in place of a former znode of ours, so that the instance is
 // not missing in between. Without have afterwards, want is still to be created.
-func (t *registrar) takeOver(ctx context.Context, want *entry) error {
+func (t *registrar) takeOver(ctx context.Context, want *Entry) error {
 	for _, f := range slices.Clone(t.formers) {
 		if err := t.replaceFormer(ctx, f, want); err != nil || t.have != nil {
 			return err
@@ -104,7 +104,7 @@ func (t *registrar) deleteFormers(ctx context.Context) error {
 // ended.
 func (t *registrar) deleteFormersUntilGone(ctx context.Context) {
 	for len(t.formers) > 0 {
-		s, err := t.k.client.Session(ctx)
+		s, err := t.k.cfg.Client.Session(ctx)
 		if err != nil {
 			break // closed: they go with their sessions
 		}
@@ -114,7 +114,7 @@ func (t *registrar) deleteFormersUntilGone(ctx context.Context) {
 		}
 	}
 	for _, f := range t.formers {
-		t.k.owned.release(f.place)
+		t.k.cfg.Owned.release(f.place)
 	}
 }
 
@@ -127,7 +127,7 @@ func (t *registrar) racePause() time.Duration {
 // replaceFormer deletes f and creates want, in one transaction; nil creates nothing. The
 // transaction is carried out only if the znode is f: see deletionOf. If f can neither be
 // seen nor deleted by this client, f is left to the servers.
-func (t *registrar) replaceFormer(ctx context.Context, f *formerNode, want *entry) error {
+func (t *registrar) replaceFormer(ctx context.Context, f *formerNode, want *Entry) error {
 	for lost := 0; ; {
 		made, found := t.findFormer(ctx, f)
 		switch {
@@ -140,7 +140,7 @@ func (t *registrar) replaceFormer(ctx context.Context, f *formerNode, want *entr
 		ops := t.deletionOf(f, made)
 		creation := len(ops)
 		if want != nil {
-			ops = append(ops, session.CreateOp(want.path(), want.data, want.mode, t.createOptions()))
+			ops = append(ops, session.CreateOp(want.Path(), want.Data, want.Mode, t.createOptions()))
 		}
 		results, err := t.s.Txn(ctx, ops...)
 		var failed *session.TxnError
@@ -170,7 +170,7 @@ func (t *registrar) replaceFormer(ctx context.Context, f *formerNode, want *entr
 		case failed.Index == 0 && (errors.Is(err, session.ErrNoNode) || errors.Is(err, session.ErrBadVersion)):
 			// It has gone, or another client has written into it.
 		case failed.Index == creation && errors.Is(err, session.ErrNoNode):
-			if err := t.s.EnsurePath(ctx, want.dir, t.k.parent, t.createOptions()); err != nil {
+			if err := t.s.EnsurePath(ctx, want.Dir, t.k.cfg.Parent, t.createOptions()); err != nil {
 				return err
 			}
 		case failed.Index == creation && errors.Is(err, session.ErrNodeExists):
@@ -200,7 +200,7 @@ func (t *registrar) deletionOf(f *formerNode, made uint32) []session.Op {
 	if f.entry.unique() {
 		return ops
 	}
-	probe := znode.Join(f.entry.dir, countPrefix)
+	probe := znode.Join(f.entry.Dir, countPrefix)
 	return append(ops,
 		session.CreateOp(probe, nil, session.EphemeralSequential, t.createOptions()),
 		session.DeleteOp(fmt.Sprintf("%s%010d", probe, int32(made)), -1))
@@ -211,12 +211,12 @@ func (t *registrar) deletionOf(f *formerNode, made uint32) []session.Op {
 func (t *registrar) findFormer(ctx context.Context, f *formerNode) (made uint32, found bool) {
 	if !t.caughtUp {
 		// A server that lags behind would say that there is nothing.
-		if t.awaitCarriedOut(ctx, f.entry.dir) != nil {
+		if t.awaitCarriedOut(ctx, f.entry.Dir) != nil {
 			return 0, false
 		}
 		t.caughtUp = true
 	}
-	dir, exists, err := t.s.Exists(ctx, f.entry.dir)
+	dir, exists, err := t.s.Exists(ctx, f.entry.Dir)
 	if err != nil || !exists {
 		return 0, false
 	}

@@ -1,0 +1,76 @@
+package keeping
+
+import (
+	"bytes"
+
+	"github.com/zkrecipes/zkrecipes/internal/znode"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// Entry is a znode that a caller wants to be registered.
+type Entry struct {
+	Dir  string // the parent's path
+	Name string // last element of the path; the number is missing if it is sequential
+	Data []byte
+	Mode session.Mode
+	// Adopt reports, for an entry that does not go with a session, whether existing
+	// data is this very entry. nil: never.
+	Adopt func(data []byte) bool
+	// Random: the name is new, and no other client uses it.
+	Random bool
+	// Subject is what the caller's entry stands for; this package does not use it.
+	Subject any
+}
+
+// Path is the path of the znode, without the number of a sequential znode.
+func (e *Entry) Path() string     { return znode.Join(e.Dir, e.Name) }
+func (e *Entry) sequential() bool { return e.Mode == session.EphemeralSequential }
+
+// Ephemeral reports whether the znode goes with a session.
+func (e *Entry) Ephemeral() bool {
+	return e.Mode == session.EphemeralSequential || e.Mode == session.Ephemeral
+}
+
+// unique reports whether no other client ever creates a znode of this path.
+func (e *Entry) unique() bool { return e.Random || e.sequential() }
+
+// samePlace reports whether a and b differ in their data at most.
+func (e *Entry) samePlace(o *Entry) bool {
+	return e.Dir == o.Dir && e.Name == o.Name && e.Mode == o.Mode
+}
+
+// place is a znode of ours.
+type place struct {
+	entry   *Entry // its content
+	path    string
+	czxid   int64
+	version int32
+}
+
+// step is the next action.
+type step int
+
+const (
+	stepNothing step = iota
+	stepCreate       // no znode exists
+	stepSet          // other data
+	stepMove         // another place, in one transaction
+	stepRemove       // nothing is wanted
+)
+
+// nextStep compares the present place with the wanted entry; nil means none.
+func nextStep(have *place, want *Entry) step {
+	switch {
+	case have == nil && want == nil:
+		return stepNothing
+	case have == nil:
+		return stepCreate
+	case want == nil:
+		return stepRemove
+	case !have.entry.samePlace(want):
+		return stepMove
+	case !bytes.Equal(have.entry.Data, want.Data):
+		return stepSet
+	}
+	return stepNothing
+}
