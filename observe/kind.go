@@ -15,6 +15,7 @@ const (
 	Seat         Kind = "seat"         // barrier.Double
 	Registration Kind = "registration" // discovery.Registry; the Path is that of the service
 	Membership   Kind = "membership"   // discovery.Group
+	Node         Kind = "node"         // node.Node, of a mode that goes with the session
 	Worker       Kind = "worker"       // workerctl: Job.Join
 	Resource     Kind = "resource"     // rebalanser; the last element of Hold.Znode is its name
 	Attempt      Kind = "task attempt" // dispatch: from the call of the handler to the outcome

@@ -68,7 +68,7 @@ func levelOf(e Event) slog.Level {
 // levelOfKind is the level at which a hold begins and ends.
 func levelOfKind(k Kind) slog.Level {
 	switch k {
-	case Leadership, Registration, Membership, Worker:
+	case Leadership, Registration, Membership, Node, Worker:
 		return slog.LevelInfo
 	}
 	return slog.LevelDebug

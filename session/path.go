@@ -32,12 +32,7 @@ func validatePrefix(path string) error {
 }
 
 // parent is the path above path; the root's is the root.
-func parent(path string) string {
-	if i := strings.LastIndexByte(path, '/'); i > 0 {
-		return path[:i]
-	}
-	return "/"
-}
+func parent(path string) string { return znode.Parent(path) }
 
 // join is the path of the child name of dir.
 func join(dir, name string) string { return znode.Join(dir, name) }

@@ -10,6 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/election"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/lock/locktable"
+	"github.com/zkrecipes/zkrecipes/node"
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 	"github.com/zkrecipes/zkrecipes/rwlock"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -101,10 +102,19 @@ func places() map[string]kind {
 			return func(ctx context.Context) (*discovery.Membership, error) { return g.Join(ctx, "one", nil) }
 		})}
 	}
+	keptNode := func(mode session.Mode) kind {
+		return kind{kept: true, noSession: mode == session.Persistent, setup: taking(func(e *env) func(context.Context) (*node.Kept, error) {
+			n := node.New(e.client, "/nodes/one", mode, nil)
+			return func(ctx context.Context) (*node.Kept, error) { return n.Keep(ctx, nil) }
+		})}
+	}
 	return map[string]kind{
 		"barrier.Seat": {again: barrier.ErrNotInside, setup: taking(func(e *env) func(context.Context) (*barrier.Seat, error) {
 			return barrier.NewDouble(e.client, "/barrier", 1, nil).Enter
 		})},
+		"node.Kept, ephemeral":                  keptNode(session.Ephemeral),
+		"node.Kept, ephemeral and sequential":   keptNode(session.EphemeralSequential),
+		"node.Kept, of no session":              keptNode(session.Persistent),
 		"discovery.Membership":                  membership(discovery.Curator),
 		"discovery.Membership, Kazoo's form":    membership(discovery.Kazoo),
 		"discovery.Registration":                registration(discovery.Dynamic),

@@ -17,6 +17,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/lock/locktable"
+	"github.com/zkrecipes/zkrecipes/node"
 	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 	"github.com/zkrecipes/zkrecipes/rwlock"
@@ -76,6 +77,10 @@ func creations() map[string]func(context.Context, *session.Client) error {
 		},
 		"member": func(ctx context.Context, c *session.Client) error {
 			_, err := discovery.NewGroup(c, "/members", nil).Join(ctx, "one", nil)
+			return err
+		},
+		"kept znode": func(ctx context.Context, c *session.Client) error {
+			_, err := node.New(c, "/nodes/one", session.PersistentSequential, nil).Keep(ctx, nil)
 			return err
 		},
 		"transaction": func(ctx context.Context, c *session.Client) error {

@@ -86,6 +86,7 @@ var layers = sync.OnceValue(func() []layer {
 		{"interop", public},
 		{"bench", public},
 		{"discovery", []string{"cache", "session", events, "internal/..."}},
+		{"node", []string{"session", events, "internal/..."}},
 		{"discovery/provider", []string{"discovery", "cache", "session", "internal/..."}},
 		{"discovery/grpcresolver", []string{"discovery", "session"}},
 		// Its tests and examples hold a lock; so does the package that freezes holders.

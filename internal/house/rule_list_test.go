@@ -46,5 +46,5 @@ func upper() []string { return []string{"rebalanser", "dispatch", "workerctl"} }
 
 // published are all folders with recipes for users.
 func published() []string {
-	return append(append(recipes(), "discovery", "discovery/provider", "fence", "election/serving", "election/kubelock"), upper()...)
+	return append(append(recipes(), "discovery", "discovery/provider", "fence", "node", "election/serving", "election/kubelock"), upper()...)
 }

@@ -58,8 +58,17 @@ func (t *registrar) setData(ctx context.Context, want *Entry) error {
 // deleteOwn deletes have, if it is still ours.
 func (t *registrar) deleteOwn(ctx context.Context) error {
 	look := !t.watching // it may be that we know it from an earlier session
+	if t.have.entry.Folder {
+		// The znode may stay. If it does not, the watch has fired by the time of the
+		// reply, and stopping it costs no request.
+		defer stopWatch(t.watch)
+		t.watch = nil
+	}
 	t.endWatching()
 	t.k.setUnregistered(t.why, false) // before another client can register the name
+	if t.have.entry.Stays {
+		return t.freeIfGone(nil)
+	}
 	for {
 		if look {
 			if ours, err := t.isStillOurs(ctx); err != nil || !ours {
@@ -80,6 +89,11 @@ func (t *registrar) deleteOwn(ctx context.Context) error {
 				return err
 			}
 		case errors.Is(err, session.ErrBadVersion):
+		case errors.Is(err, session.ErrNotEmpty) && t.have.entry.Folder:
+			if t.have.entry.Mode != session.Container { // which goes with its last child
+				t.why = err
+			}
+			return t.freeIfGone(nil)
 		default:
 			return err
 		}
@@ -87,7 +101,7 @@ func (t *registrar) deleteOwn(ctx context.Context) error {
 	}
 }
 
-// freeIfGone notes that have does not exist any more, or is not ours, unless err says
+// freeIfGone notes that have does not exist any more, or is not ours any more, unless err says
 // that this is not known.
 func (t *registrar) freeIfGone(err error) error {
 	if err == nil {
@@ -116,7 +130,7 @@ func (t *registrar) moveTo(ctx context.Context, want *Entry) error {
 	for lost := 0; ; {
 		results, err := t.s.Txn(ctx,
 			session.DeleteOp(t.have.path, t.have.version),
-			session.CreateOp(want.Path(), want.Data, want.Mode, t.createOptions()))
+			session.CreateOp(want.Path(), want.Data, want.Mode, t.optionsOf(want)))
 		var failed *session.TxnError
 		switch {
 		case err == nil:

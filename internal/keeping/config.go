@@ -36,6 +36,19 @@ func New(cfg Config) *Registrant { return &Registrant{cfg: cfg} }
 // Title is the path that was first asked for, for errors.
 func (k *Registrant) Title() string { return k.title }
 
+// Over is closed when nothing is kept any more. It is for callers after Register.
+func (k *Registrant) Over() <-chan struct{} { return k.over }
+
+// optionsOf are the options of the creation of e.
+func (t *registrar) optionsOf(e *Entry) *session.CreateOptions {
+	return &session.CreateOptions{ACL: t.k.cfg.ACL, TTL: e.TTL}
+}
+
+// createOptions are the options of the creation of other znodes.
+func (t *registrar) createOptions() *session.CreateOptions {
+	return &session.CreateOptions{ACL: t.k.cfg.ACL}
+}
+
 // failure names operation and path.
 func (k *Registrant) failure(ctx context.Context, op, path string, err error) error {
 	return holding.Failure(ctx, k.cfg.Words.Package, op, path, err)

@@ -56,10 +56,10 @@ func (t *registrar) createOwn(ctx context.Context, want *Entry) error {
 // sendCreate sends the creation, and right behind it the request that sets the watch.
 func (t *registrar) sendCreate(ctx context.Context, want *Entry) (session.Node, *session.Watch, error) {
 	if want.sequential() { // its path is not known yet
-		node, err := t.s.Create(ctx, want.Path(), want.Data, want.Mode, t.createOptions())
+		node, err := t.s.Create(ctx, want.Path(), want.Data, want.Mode, t.optionsOf(want))
 		return node, nil, err
 	}
-	creation := t.s.StartCreate(want.Path(), want.Data, want.Mode, t.createOptions())
+	creation := t.s.StartCreate(want.Path(), want.Data, want.Mode, t.optionsOf(want))
 	look := t.s.StartExists(want.Path(), true)
 	node, err := creation.Wait(ctx)
 	seen, failed := look.Wait(ctx)
@@ -68,7 +68,7 @@ func (t *registrar) sendCreate(ctx context.Context, want *Entry) (session.Node, 
 			stopWatch(seen.Watch)
 		}
 		// Create waits for a connection.
-		node, err = t.s.Create(ctx, want.Path(), want.Data, want.Mode, t.createOptions())
+		node, err = t.s.Create(ctx, want.Path(), want.Data, want.Mode, t.optionsOf(want))
 		return node, nil, err
 	}
 	if failed == nil && (err != nil || !seen.Exists || seen.Stat.Czxid != node.Stat.Czxid || seen.Watch.Fired()) {
@@ -78,10 +78,6 @@ func (t *registrar) sendCreate(ctx context.Context, want *Entry) (session.Node, 
 		seen.Watch = nil
 	}
 	return node, seen.Watch, err
-}
-
-func (t *registrar) createOptions() *session.CreateOptions {
-	return &session.CreateOptions{ACL: t.k.cfg.ACL}
 }
 
 // takeOwn makes a node ours, unless it belongs to another registration of this process.
@@ -243,11 +239,13 @@ func (t *registrar) findMade(ctx context.Context, want *Entry, owner int64) (*pl
 				continue
 			case err != nil:
 				return nil, err
-			case stat.EphemeralOwner != owner || !bytes.Equal(data, want.Data):
+			case stat.EphemeralOwner != owner || !want.Random && !bytes.Equal(data, want.Data):
 				continue
 			}
 			if t.k.cfg.Owned.own(t.k, path, stat.Czxid) {
-				return &place{entry: want, path: path, czxid: stat.Czxid, version: stat.Version}, nil
+				now := *want
+				now.Data = data // another client may have written into it
+				return &place{entry: &now, path: path, czxid: stat.Czxid, version: stat.Version}, nil
 			}
 			taken[path] = true
 		}

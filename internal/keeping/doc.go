@@ -1,5 +1,5 @@
 // Package keeping keeps a znode in existence over lost sessions, deletions and outages. It
-// is the mechanism of package discovery.
+// is the mechanism of packages discovery and node.
 //
 // A [Registrant] has one goroutine, which alone talks to the servers. Its callers state
 // the [Entry] that they want registered, and wait until it is. The goroutine compares the

@@ -140,7 +140,7 @@ func (t *registrar) replaceFormer(ctx context.Context, f *formerNode, want *Entr
 		ops := t.deletionOf(f, made)
 		creation := len(ops)
 		if want != nil {
-			ops = append(ops, session.CreateOp(want.Path(), want.Data, want.Mode, t.createOptions()))
+			ops = append(ops, session.CreateOp(want.Path(), want.Data, want.Mode, t.optionsOf(want)))
 		}
 		results, err := t.s.Txn(ctx, ops...)
 		var failed *session.TxnError

@@ -21,7 +21,7 @@ type reports struct {
 func (k *Registrant) Register(ctx context.Context, kind observe.Kind, op string, e *Entry) error {
 	k.kind, k.observer = kind, k.cfg.Client.Observer()
 	if e.Ephemeral() {
-		k.waiting = observing.BeginWait(ctx, k.cfg.Client, kind, e.Dir)
+		k.waiting = observing.BeginWait(ctx, k.cfg.Client, kind, e.reported())
 	}
 	err := k.keepRegistered(ctx, e)
 	if err != nil {
@@ -65,7 +65,7 @@ func (t *registrar) reportRegistered(ctx context.Context) {
 		t.observed = k.waiting.Granted(held, false)
 		return
 	}
-	t.observed = observing.BeginHold(ctx, k.cfg.Client, k.kind, t.have.entry.Dir, held)
+	t.observed = observing.BeginHold(ctx, k.cfg.Client, k.kind, t.have.entry.reported(), held)
 }
 
 // reportEnd reports the end of a hold whose giving back has begun, with its error. A loss

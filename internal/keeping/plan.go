@@ -2,6 +2,7 @@ package keeping
 
 import (
 	"bytes"
+	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -13,23 +14,50 @@ type Entry struct {
 	Name string // last element of the path; the number is missing if it is sequential
 	Data []byte
 	Mode session.Mode
+	TTL  time.Duration // of a TTL mode
 	// Adopt reports, for an entry that does not go with a session, whether existing
 	// data is this very entry. nil: never.
 	Adopt func(data []byte) bool
-	// Random: the name is new, and no other client uses it.
+	// Random: the name is new, and no other client uses it, so that a znode of this name
+	// is this entry, whatever its data.
 	Random bool
+	// Stays: the end of the registration leaves the znode as it is.
+	Stays bool
+	// Folder: the znode may have children, which keep it from being deleted. Then it stays
+	// when the registration ends.
+	Folder bool
+	// Reported is the path that the observer gets; default: Dir.
+	Reported string
 	// Subject is what the caller's entry stands for; this package does not use it.
 	Subject any
 }
 
 // Path is the path of the znode, without the number of a sequential znode.
-func (e *Entry) Path() string     { return znode.Join(e.Dir, e.Name) }
-func (e *Entry) sequential() bool { return e.Mode == session.EphemeralSequential }
+func (e *Entry) Path() string { return znode.Join(e.Dir, e.Name) }
+func (e *Entry) sequential() bool {
+	switch e.Mode {
+	case session.EphemeralSequential, session.PersistentSequential, session.PersistentSequentialTTL:
+		return true
+	}
+	return false
+}
 
 // Ephemeral reports whether the znode goes with a session.
 func (e *Entry) Ephemeral() bool {
 	return e.Mode == session.EphemeralSequential || e.Mode == session.Ephemeral
 }
+
+// reported is the path that the observer gets.
+func (e *Entry) reported() string {
+	if e.Reported != "" {
+		return e.Reported
+	}
+	return e.Dir
+}
+
+// stays reports whether nothing is to be done for e, which may be nil, when no entry is
+// wanted any more.
+func (e *Entry) stays() bool { return e == nil || e.Stays }
 
 // unique reports whether no other client ever creates a znode of this path.
 func (e *Entry) unique() bool { return e.Random || e.sequential() }

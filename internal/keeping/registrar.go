@@ -45,6 +45,9 @@ func (e *conflictError) Error() string {
 	if e.hidden {
 		return fmt.Sprintf("%v: %s may not be read by this client", e.conflict, e.path)
 	}
+	if e.owner == 0 {
+		return fmt.Sprintf("%v: %s belongs to no session", e.conflict, e.path)
+	}
 	return fmt.Sprintf("%v: %s belongs to session %#x", e.conflict, e.path, e.owner)
 }
 
@@ -135,6 +138,9 @@ func (t *registrar) beginSession(s *session.Session) {
 
 // advanceTo takes the steps that lead to want.
 func (t *registrar) advanceTo(ctx context.Context, want *Entry) error {
+	if want == nil && t.pendingCreation.stays() {
+		t.pendingCreation = nil
+	}
 	if t.pendingCreation != nil {
 		if err := t.resolvePendingCreation(ctx); err != nil {
 			return err

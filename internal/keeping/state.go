@@ -19,7 +19,7 @@ type State struct {
 	// Since is the time at which this state began.
 	Since time.Time
 	// Err says why the entry is not registered: an error of Words, or of package
-	// session.
+	// session. Of a registered entry it is the trouble; see SetTrouble.
 	Err error
 	// round counts the contexts, of which each registered state has one.
 	round int
@@ -115,6 +115,17 @@ func (k *Registrant) setUnregistered(err error, final bool) {
 		end(err)
 	}
 	k.setLocked(State{Path: k.state.Path, Token: k.state.Token, Err: err, round: k.state.round, final: final})
+}
+
+// SetTrouble tells what is wrong with the registered entry, which exists nevertheless; nil:
+// nothing any more. Without a registered entry it does nothing.
+func (k *Registrant) SetTrouble(err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if now := k.state; now.Registered {
+		now.Err = err
+		k.setLocked(now)
+	}
 }
 
 func (k *Registrant) setLocked(s State) {

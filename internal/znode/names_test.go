@@ -103,10 +103,14 @@ func TestJoinAndBaseAreInverse(t *testing.T) {
 	for _, dir := range []string{"/", "/a", "/a/b"} {
 		path := znode.Join(dir, "name")
 		require.Equal(t, "name", znode.Base(path))
+		require.Equal(t, dir, znode.Parent(path))
 		require.NotContains(t, path, "//")
 	}
 	require.Equal(t, "/name", znode.Join("/", "name"))
 	require.Equal(t, "/a/name", znode.Join("/a", "name"))
+	for _, path := range []string{"/", ""} {
+		require.Equal(t, "/", znode.Parent(path))
+	}
 }
 
 func TestProtectionIsReadOfNamesThatHaveIt(t *testing.T) {

@@ -52,6 +52,14 @@ func validateElement(name string) error {
 // Base is the last element of path.
 func Base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
+// Parent is the path above path; the root's is the root.
+func Parent(path string) string {
+	if i := strings.LastIndexByte(path, '/'); i > 0 {
+		return path[:i]
+	}
+	return "/"
+}
+
 // Join is the path of the child name of dir.
 func Join(dir, name string) string {
 	if dir == "/" {

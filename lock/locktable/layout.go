@@ -3,7 +3,6 @@ package locktable
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/zkrecipes/zkrecipes/internal/format/tableformat"
 )
@@ -29,6 +28,3 @@ func (o *Options) decodeRecord(path string, data []byte) (record, error) {
 	return record{}, fmt.Errorf("%w; the holder of the lock is not known, and no client takes the lock: "+
 		"when no process works under the lock any more, set the data of this znode to the empty string", err)
 }
-
-// parentOf is the path of the znode above path.
-func parentOf(path string) string { return path[:max(1, strings.LastIndexByte(path, '/'))] }

@@ -128,7 +128,7 @@ func (t *Table) OwnedBy(hold *session.Hold) (*Owner, error) {
 		err = holding.NoClient("locktable.New", ErrInvalidArgument)
 	case hold == nil:
 		err = fmt.Errorf("%w: the hold is nil", ErrInvalidArgument)
-	case parentOf(hold.Path()) != t.opts.Owners || !t.opts.OwnerName(znode.Base(hold.Path())):
+	case znode.Parent(hold.Path()) != t.opts.Owners || !t.opts.OwnerName(znode.Base(hold.Path())):
 		err = fmt.Errorf("%w: %s is not the znode of an owner in %s", ErrInvalidArgument, hold.Path(), t.opts.Owners)
 	default:
 		return newOwner(t, hold), nil
