@@ -82,8 +82,8 @@
 // # Concurrency
 //
 // All methods may be called from any number of goroutines. Use one Node per path in a
-// process: two of them, of one client and with the same data, could take each other's
-// ephemeral znode for their own after a lost reply.
+// process: two of them, of one client, could take each other's ephemeral znode for their own
+// after a lost reply.
 //
 // The client's observer receives each znode that goes with a session as a hold: the next
 // znode after a loss is another hold. Znodes of other modes are none.

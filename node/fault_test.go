@@ -45,9 +45,9 @@ func kids(ctx context.Context, p *world.Party) (data []string, err error) {
 func steady(p *world.Party, k *node.Kept) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	for {
-		if s, err := await(ctx, k.States, exists); err != nil {
-			return fmt.Errorf("it never exists: %w (%w)", err, s.Err)
+	for last := error(nil); ; {
+		if _, err := await(ctx, k.States, exists); err != nil {
+			return fmt.Errorf("it does not stay: %w", errors.Join(last, err))
 		}
 		data, err := kids(ctx, p)
 		if err == nil && (len(data) != 1 || data[0] != string(k.Data())) {
@@ -56,6 +56,7 @@ func steady(p *world.Party, k *node.Kept) error {
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
+		last = err
 		world.Pause(time.Second) // data that the caller has given up may still be on its way
 	}
 }

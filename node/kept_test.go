@@ -248,6 +248,59 @@ func TestGivingUpLeavesNothing(t *testing.T) {
 	}
 }
 
+// The reply to the creation is lost, and another client writes into the znode before its
+// keeper looks.
+func TestForeignWriteDoesNotHideTheZnodeOfALostReply(t *testing.T) {
+	inWorlds(t, modes, func(w *World, mode session.Mode) {
+		c := w.Client()
+		require.NoError(w, w.Server.Create(folder, nil))
+		creates := func(q zktest.Request) bool {
+			return strings.HasPrefix(q.Op, "create") && strings.HasPrefix(q.Path, folder+"/")
+		}
+		w.Server.FailNth(creates, 1, zktest.Action{Do: zktest.DropReplyCut})
+		written := false
+		w.Server.OnRequest(func(q zktest.Request) zktest.Action {
+			if q.Op == "connect" && !written { // again
+				written = true
+				for _, name := range w.Children(folder) {
+					require.NoError(w, w.Server.Set(folder+"/"+name, []byte("foreign")))
+				}
+			}
+			return zktest.Action{}
+		})
+		k := w.keep(c, mode, "a")
+		require.True(w, written)
+		require.Len(w, w.Children(folder), 1)
+		require.Equal(w, "a", string(w.znode(k.Path()).Data))
+		w.release(k)
+	})
+}
+
+// A caller that gives up does not delete what existed before.
+func TestGivingUpLeavesAnExistingZnode(t *testing.T) {
+	for after := range 12 {
+		inWorlds(t, []session.Mode{session.Persistent, session.Container}, func(w *World, mode session.Mode) {
+			c := w.Client()
+			require.NoError(w, w.Server.Create(folder, nil))
+			require.NoError(w, w.Server.Create(path, []byte("old")))
+			was := w.znode(path).Czxid
+			w.Server.Delay(zktest.Link{}, zktest.Both, 10*time.Millisecond)
+			k, err := node.New(c, path, mode, nil).Keep(w.Within(time.Duration(10*after)*time.Millisecond+1), []byte("a"))
+			w.Server.Heal()
+			if err == nil {
+				require.Greater(w, after, 6)
+				w.release(k)
+				require.Empty(w, w.Children(folder))
+				return
+			}
+			require.Less(w, after, 11)
+			w.Pass(5 * time.Minute)
+			require.Equal(w, was, w.znode(path).Czxid)
+			require.Zero(w, w.Server.Stats().Watches)
+		})
+	}
+}
+
 func TestDataWithoutAConnectionIsKept(t *testing.T) {
 	inWorlds(t, modes, func(w *World, mode session.Mode) {
 		k := w.keep(w.Client(), mode, "a")

@@ -57,8 +57,8 @@ func New(client *session.Client, path string, mode session.Mode, o *Options) *No
 // a conflict, too. Keep also waits for the remains of a lost session of this Node, and for
 // a Release in progress. A sequential znode has no conflicts.
 //
-// If ctx ends first, nothing is left behind, except a TTL znode that exists already, which
-// expires. If the servers have TTL znodes disabled, the error of a TTL mode wraps
+// If ctx ends first, nothing is left behind but a TTL znode, which expires. A znode that
+// existed before stays, possibly with the data. If the servers have TTL znodes disabled, the error of a TTL mode wraps
 // session.ErrUnsupported, and names the setting.
 func (n *Node) Keep(ctx context.Context, data []byte) (*Kept, error) {
 	n = receiver.OrZero(n)
@@ -93,6 +93,7 @@ func (n *Node) entry(data []byte) *keeping.Entry {
 		Data:   append([]byte{}, data...), // not nil: the znode has data, of length 0
 		Folder: !isEphemeral(n.mode),
 		Stays:  hasTTL(n.mode),
+		Sole:   true,
 	}
 	switch {
 	case isSequential(n.mode):

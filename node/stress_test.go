@@ -13,6 +13,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/node"
 	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
 // stress is clients whose workers keep, write and release znodes of every mode, while an
@@ -127,12 +128,15 @@ func (s *stress) settled(ctx context.Context) error {
 		}
 		want[at.Path] = true
 		n, err := s.w.Server.Get(at.Path)
-		if err != nil || string(n.Data) != string(k.Data()) || n.Czxid != at.Token {
+		// At a shared path, a SetData may hit the znode that has followed on its own; see Failures in
+		// the package's doc.
+		other := s.modes[k] != session.Ephemeral && string(n.Data) != string(k.Data())
+		if err != nil || other || n.Czxid != at.Token {
 			return fmt.Errorf("%s: wants %q, has %q (%w) at %+v", name(s.modes[k]), k.Data(), n.Data, err, at)
 		}
 	}
 	names, err := s.w.Server.Children(folder)
-	if err != nil {
+	if err != nil && !errors.Is(err, zktest.ErrNoNode) { // a container goes
 		return err
 	}
 	for _, name := range names {

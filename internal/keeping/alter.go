@@ -66,7 +66,7 @@ func (t *registrar) deleteOwn(ctx context.Context) error {
 	}
 	t.endWatching()
 	t.k.setUnregistered(t.why, false) // before another client can register the name
-	if t.have.entry.Stays {
+	if t.have.stays() {
 		return t.freeIfGone(nil)
 	}
 	for {

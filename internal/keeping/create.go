@@ -1,7 +1,6 @@
 package keeping
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +18,9 @@ import (
 func (t *registrar) createOwn(ctx context.Context, want *Entry) error {
 	t.stopWatching(nil)
 	for lost := 0; ; {
+		if err := t.givenUp(want); err != nil {
+			return err
+		}
 		if err := t.takeOver(ctx, want); err != nil || t.have != nil {
 			return err
 		}
@@ -121,6 +123,7 @@ func (t *registrar) onNameTaken(ctx context.Context, want *Entry) error {
 			was := *want
 			was.Data = data
 			if t.takeOwn(&was, session.Node{Path: want.Path(), Stat: now}, watch) {
+				t.have.adopted = want.Folder && t.settled == nil
 				return nil
 			}
 		}
@@ -239,7 +242,7 @@ func (t *registrar) findMade(ctx context.Context, want *Entry, owner int64) (*pl
 				continue
 			case err != nil:
 				return nil, err
-			case stat.EphemeralOwner != owner || !want.Random && !bytes.Equal(data, want.Data):
+			case stat.EphemeralOwner != owner || !want.isMadeOf(data):
 				continue
 			}
 			if t.k.cfg.Owned.own(t.k, path, stat.Czxid) {

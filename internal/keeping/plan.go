@@ -21,6 +21,9 @@ type Entry struct {
 	// Random: the name is new, and no other client uses it, so that a znode of this name
 	// is this entry, whatever its data.
 	Random bool
+	// Sole: no other registration of the client has this path, so that a znode of it that
+	// goes with the session is this entry, whatever its data.
+	Sole bool
 	// Stays: the end of the registration leaves the znode as it is.
 	Stays bool
 	// Folder: the znode may have children, which keep it from being deleted. Then it stays
@@ -55,6 +58,11 @@ func (e *Entry) reported() string {
 	return e.Dir
 }
 
+// isMadeOf reports whether data of the znode that e may have made is that of e.
+func (e *Entry) isMadeOf(data []byte) bool {
+	return e.Random || e.Sole && e.Ephemeral() || bytes.Equal(data, e.Data)
+}
+
 // stays reports whether nothing is to be done for e, which may be nil, when no entry is
 // wanted any more.
 func (e *Entry) stays() bool { return e == nil || e.Stays }
@@ -73,7 +81,14 @@ type place struct {
 	path    string
 	czxid   int64
 	version int32
+	// adopted: the znode existed before, and its first registration has not ended: if
+	// that is given up, the znode stays.
+	adopted bool
 }
+
+// stays reports whether nothing is to be done for p, which may be nil, when no entry is
+// wanted any more.
+func (p *place) stays() bool { return p == nil || p.adopted || p.entry.Stays }
 
 // step is the next action.
 type step int

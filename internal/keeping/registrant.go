@@ -270,7 +270,7 @@ func (k *Registrant) serveSessions(life context.Context, t *registrar) error {
 	for {
 		s, err := k.cfg.Client.Session(k.idle)
 		if k.idle.Err() != nil {
-			if (t.have == nil || t.have.entry.Stays) && t.pendingCreation.stays() {
+			if t.have.stays() && t.pendingCreation.stays() {
 				// No znode of ours can be left that is to be deleted, except znodes of a lost session, unless
 				// the client was closed before the servers confirmed the removal.
 				if t.unconfirmed != nil {

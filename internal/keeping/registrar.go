@@ -107,7 +107,7 @@ func (t *registrar) serveSession(ctx context.Context, s *session.Session) error 
 		case err == nil && want == nil:
 			return t.why
 		case err == nil:
-			t.settled = want
+			t.settled, t.have.adopted = want, false
 			t.reportRegistered(ctx)
 			t.k.answerRequests(nil, rev, nil)
 			t.awaitChange()
@@ -147,6 +147,9 @@ func (t *registrar) advanceTo(ctx context.Context, want *Entry) error {
 		}
 	}
 	for {
+		if err := t.givenUp(want); err != nil {
+			return err
+		}
 		var err error
 		switch nextStep(t.have, want) {
 		case stepNothing:
@@ -170,6 +173,15 @@ func (t *registrar) advanceTo(ctx context.Context, want *Entry) error {
 		}
 		t.open = false
 	}
+}
+
+// givenUp is not nil if want is not wanted any more: a further step towards it would
+// follow the return of the call that has given up.
+func (t *registrar) givenUp(want *Entry) error {
+	if want == nil {
+		return nil
+	}
+	return t.k.idle.Err()
 }
 
 // noteUnanswered notes that a write that changes have, or creates want, got no answer.
