@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -52,6 +53,32 @@ func TestTTLZnodeWithoutARefreshExpires(t *testing.T) {
 		w.Pass(longest)
 		require.Empty(w, w.Children(folder))
 	})
+}
+
+// An administrator deletes the znode before its first refresh: Keep goes on within its
+// context.
+func TestTTLZnodeThatIsDeletedBeforeItsFirstRefresh(t *testing.T) {
+	for _, times := range []int{1, 1000} {
+		inWorld(t, nil, func(w *World) {
+			left := times
+			w.Server.OnRequest(func(q zktest.Request) zktest.Action {
+				if q.Op == "createTTL" && q.Path == path+"/touch" && left > 0 {
+					left--
+					require.NoError(w, w.Server.Delete(path))
+				}
+				return zktest.Action{}
+			})
+			n := node.New(w.Client(), path, session.PersistentTTL, &node.Options{TTL: time.Second})
+			k, err := n.Keep(w.Within(10*time.Second), nil)
+			if times > 1 {
+				require.ErrorIs(w, err, context.DeadlineExceeded)
+				return
+			}
+			require.NoError(w, err)
+			w.znode(path + "/touch")
+			w.release(k)
+		})
+	}
 }
 
 func TestReleaseOfATTLZnodeSendsNothing(t *testing.T) {
