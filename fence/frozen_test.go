@@ -20,6 +20,7 @@ import (
 )
 
 func TestALateWriteToAZnodeIsRefusedByTheGuard(t *testing.T) {
+	t.Parallel() // it waits
 	testLateWriteToAZnode(t, frozen.InProcess(t))
 }
 
@@ -142,6 +143,7 @@ func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestALateWriteToAnObjectIsRefused(t *testing.T) {
+	t.Parallel() // it waits
 	testLateWriteToAnObject(t, frozen.InProcess(t))
 }
 

@@ -28,6 +28,7 @@ func namesFor(addresses ...string) func(context.Context, string) ([]string, erro
 
 // One name, of which one address accepts connections and never answers.
 func TestEveryAddressOfANameIsTried(t *testing.T) {
+	t.Parallel() // it waits
 	srv, err := zktest.Start(&zktest.Options{Addr: "127.0.0.1:0"})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, srv.Close()) })

@@ -91,6 +91,7 @@ func join2(front net.Conn, backend string) {
 
 // The certificate has the name of the list of servers only, not the addresses that are dialed.
 func TestTLSChecksTheServersNameAndCarriesASession(t *testing.T) {
+	t.Parallel() // it waits
 	srv, err := zktest.Start(nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, srv.Close()) }()
