@@ -228,19 +228,16 @@ func (s *stress) checkRecovery(w *World, double bool) error {
 
 func runSeeds(t *testing.T, n, servers int, double bool) {
 	t.Parallel()
-	if testing.Short() {
-		n /= 12
-	}
 	world.RunSeeds(t, world.Seeds(n), servers, func(w *world.World, seed uint64) error {
 		return stressWorld(&World{w}, seed, servers, double)
 	})
 }
 
 // P11, P12, CH11, CL7: whatever breaks, and however many come.
-func TestStressBarrierOneServer_P11_P12(t *testing.T) { runSeeds(t, 100, 1, false) }
+func TestStressBarrierOneServer_P11_P12(t *testing.T) { runSeeds(t, 50, 1, false) }
 
-func TestStressBarrierEnsemble(t *testing.T) { runSeeds(t, 60, 3, false) }
+func TestStressBarrierEnsemble(t *testing.T) { runSeeds(t, 25, 3, false) }
 
-func TestStressDoubleOneServer_CL7_CL8(t *testing.T) { runSeeds(t, 60, 1, true) }
+func TestStressDoubleOneServer_CL7_CL8(t *testing.T) { runSeeds(t, 30, 1, true) }
 
-func TestStressDoubleEnsemble(t *testing.T) { runSeeds(t, 40, 3, true) }
+func TestStressDoubleEnsemble(t *testing.T) { runSeeds(t, 20, 3, true) }

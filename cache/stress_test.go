@@ -241,21 +241,13 @@ func history(w *world.World, seed uint64, servers int) error {
 func TestStress(t *testing.T) {
 	for _, servers := range []int{1, 3} {
 		t.Run(fmt.Sprintf("%d servers", servers), func(t *testing.T) {
-			n := 12
-			if testing.Short() {
-				n = 2
-			}
-			world.RunSeeds(t, world.Seeds(n), servers, func(w *world.World, seed uint64) error { return history(w, seed, servers) })
+			world.RunSeeds(t, world.Seeds(8), servers, func(w *world.World, seed uint64) error { return history(w, seed, servers) })
 		})
 	}
 }
 
 func TestStressWithoutPersistentWatches(t *testing.T) {
-	n := 6
-	if testing.Short() {
-		n = 2
-	}
-	for _, seed := range world.SeedList(t, world.Seeds(n)) {
+	for _, seed := range world.SeedList(t, world.Seeds(4)) {
 		world.In(t, &zktest.Options{OldServer: true}, func(w *world.World) {
 			if err := history(w, seed, 1); err != nil {
 				w.Errorf("seed %d: %v", seed, err)

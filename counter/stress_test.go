@@ -185,11 +185,8 @@ func (s *stress) last(w *World, i int) (err error) {
 	return err
 }
 
-// runSeeds runs n histories, a tenth of them with -short.
+// runSeeds runs n histories.
 func runSeeds(t *testing.T, n, servers int) {
-	if testing.Short() {
-		n /= 10
-	}
 	world.RunSeeds(t, world.Seeds(n), servers, func(w *world.World, seed uint64) error {
 		return stressWorld(&World{w}, seed, servers)
 	})
@@ -197,18 +194,14 @@ func runSeeds(t *testing.T, n, servers int) {
 
 // CL1, CL2, N3, N4, N5: under all losses, the answers are those of a single
 // counter.
-func TestStressOneServer_CL1_CL2(t *testing.T) { runSeeds(t, 240, 1) }
+func TestStressOneServer_CL1_CL2(t *testing.T) { runSeeds(t, 100, 1) }
 
-func TestStressEnsemble_CL1_CL2(t *testing.T) { runSeeds(t, 120, 3) }
+func TestStressEnsemble_CL1_CL2(t *testing.T) { runSeeds(t, 50, 3) }
 
 // Sequences under random faults: each number once, and each process's in order;
 // with a block of 1 those of all processes.
 func TestStressSequence(t *testing.T) {
-	n := 120
-	if testing.Short() {
-		n /= 3
-	}
-	world.RunSeeds(t, world.Seeds(n), 1, func(w *world.World, seed uint64) error {
+	world.RunSeeds(t, world.Seeds(60), 1, func(w *world.World, seed uint64) error {
 		r := rand.New(rand.NewPCG(seed, 4))
 		block := 1 + 4*r.IntN(2)
 		var mu sync.Mutex

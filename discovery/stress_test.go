@@ -257,9 +257,6 @@ func history(w *world.World, seed uint64, servers int) error {
 // everything breaks (CL14, CL19, CH51-CH54, CH58).
 func TestStress_CL14_CL19_CH51_CH52_CH53_CH54_CH58(t *testing.T) {
 	seeds := map[int]int{1: 12, 3: 8}
-	if testing.Short() {
-		seeds = map[int]int{1: 3, 3: 2}
-	}
 	for servers, n := range seeds {
 		t.Run(fmt.Sprint(servers), func(t *testing.T) {
 			world.RunSeeds(t, world.Seeds(n), servers, func(w *world.World, seed uint64) error {

@@ -313,21 +313,14 @@ func (s *stress) check() error {
 	return errors.Join(s.Failed(), checkHistory(runs, s.fates))
 }
 
-func stressSeeds(n int) int {
-	if testing.Short() {
-		n /= 8
-	}
-	return world.Seeds(n)
-}
-
 func TestStressOneServer_M15_M24_P21(t *testing.T) {
-	world.RunSeeds(t, stressSeeds(24), 1, func(w *world.World, seed uint64) error {
+	world.RunSeeds(t, world.Seeds(14), 1, func(w *world.World, seed uint64) error {
 		return history(&World{World: w}, seed, 1)
 	})
 }
 
 func TestStressEnsemble_M17_M18_M24(t *testing.T) {
-	world.RunSeeds(t, stressSeeds(12), 3, func(w *world.World, seed uint64) error {
+	world.RunSeeds(t, world.Seeds(8), 3, func(w *world.World, seed uint64) error {
 		return history(&World{World: w}, seed, 3)
 	})
 }

@@ -202,13 +202,13 @@ func uniqueHistory(w *World, seed uint64, servers int) error {
 }
 
 func TestUniqueTasksInHistories(t *testing.T) {
-	world.RunSeeds(t, stressSeeds(8), 1, func(w *world.World, seed uint64) error {
+	world.RunSeeds(t, world.Seeds(6), 1, func(w *world.World, seed uint64) error {
 		return uniqueHistory(&World{World: w}, seed, 1)
 	})
 }
 
 func TestUniqueTasksInHistoriesOfAnEnsemble(t *testing.T) {
-	world.RunSeeds(t, stressSeeds(4), 3, func(w *world.World, seed uint64) error {
+	world.RunSeeds(t, world.Seeds(4), 3, func(w *world.World, seed uint64) error {
 		return uniqueHistory(&World{World: w}, seed, 3)
 	})
 }

@@ -337,9 +337,6 @@ func nothingLeft(w *World) error {
 
 func runSeeds(t *testing.T, n, servers int) {
 	t.Parallel()
-	if testing.Short() {
-		n /= 6
-	}
 	world.RunSeeds(t, world.Seeds(n), servers, func(w *world.World, seed uint64) error {
 		return stressWorld(&World{w}, seed, servers, session.TrustQuorum)
 	})
@@ -348,9 +345,9 @@ func runSeeds(t *testing.T, n, servers int) {
 // N20 to N24, P2, P4, P9, P29, R12, M15, M16, M23, CH25 to CH28: no fault makes
 // two candidates lead, a candidate leads in the end, and observers see the true
 // history.
-func TestStressOneServer(t *testing.T) { runSeeds(t, 200, 1) }
+func TestStressOneServer(t *testing.T) { runSeeds(t, 60, 1) }
 
-func TestStressEnsemble_CH25(t *testing.T) { runSeeds(t, 120, 3) }
+func TestStressEnsemble_CH25(t *testing.T) { runSeeds(t, 40, 3) }
 
 // The stress test must notice two leaders.
 func TestStressNoticesTheWeakerRule(t *testing.T) {

@@ -225,23 +225,20 @@ func (s *stress) describeState(w *World) string {
 // runSeeds runs n histories.
 func runSeeds(t *testing.T, n, servers int, semaphore *lock.Options) {
 	t.Parallel()
-	if testing.Short() { // under the race detector, after a run in full
-		n /= 10
-	}
 	world.RunSeeds(t, world.Seeds(n), servers, func(w *world.World, seed uint64) error {
 		return stressWorld(&World{w}, seed, servers, semaphore, session.TrustQuorum)
 	})
 }
 
 // P2, P4, P15, P16, P17, N18, N20 to N24, N32: no fault makes two hold a lock.
-func TestStressOneServer(t *testing.T) { runSeeds(t, 300, 1, nil) }
+func TestStressOneServer(t *testing.T) { runSeeds(t, 100, 1, nil) }
 
-func TestStressEnsemble(t *testing.T) { runSeeds(t, 150, 3, nil) }
+func TestStressEnsemble(t *testing.T) { runSeeds(t, 50, 3, nil) }
 
-func TestStressSemaphore_P16(t *testing.T) { runSeeds(t, 80, 1, &lock.Options{}) }
+func TestStressSemaphore_P16(t *testing.T) { runSeeds(t, 40, 1, &lock.Options{}) }
 
 func TestStressCuratorSemaphore_P15(t *testing.T) {
-	runSeeds(t, 60, 1, &lock.Options{CuratorV2: true})
+	runSeeds(t, 30, 1, &lock.Options{CuratorV2: true})
 }
 
 // The stress test must notice two holders.

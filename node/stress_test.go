@@ -195,9 +195,6 @@ func history(w *world.World, seed uint64, servers int) error {
 
 func TestStress(t *testing.T) {
 	seeds := map[int]int{1: 8, 3: 6}
-	if testing.Short() {
-		seeds = map[int]int{1: 2, 3: 2}
-	}
 	for servers, n := range seeds {
 		t.Run(fmt.Sprint(servers), func(t *testing.T) {
 			world.RunSeeds(t, world.Seeds(n), servers, func(w *world.World, seed uint64) error {

@@ -105,9 +105,5 @@ func (s *stress) excuseWhenExpired(session time.Duration) func(int64) {
 
 // N1, R11: the invariants hold whatever happens to the servers.
 func TestRandomHistoriesOnAnEnsemble(t *testing.T) {
-	n := 12
-	if testing.Short() {
-		n = 2
-	}
-	world.RunSeeds(t, world.Seeds(n), 3, runUnderFaults)
+	world.RunSeeds(t, world.Seeds(8), 3, runUnderFaults)
 }

@@ -88,7 +88,7 @@ func TestRandomHistories_Z1_Z17(t *testing.T) {
 	for _, z := range randoms() {
 		t.Run(z.id, func(t *testing.T) {
 			t.Parallel()
-			seeds, length := world.Seeds(1), z.brief
+			seeds, length := world.Seeds(1), z.brief/2
 			if seeds > 1 {
 				length = z.duration
 			}

@@ -292,11 +292,11 @@ func runSeeds(t *testing.T, n, servers int) {
 		t.Logf("%v", sum)
 		for _, what := range []string{"Lock", "RLock", "TryLock", "TryRLock", "Downgrade", "failed Downgrade"} {
 			if sum[what] == 0 && !t.Failed() && !world.OneSeed() {
-				t.Errorf("no %s in %d histories", what, n)
+				t.Errorf("no %s in %d histories", what, world.Seeds(n))
 			}
 		}
 	})
-	world.RunSeeds(t, n, servers, func(w *world.World, seed uint64) error {
+	world.RunSeeds(t, world.Seeds(n), servers, func(w *world.World, seed uint64) error {
 		return stressWorld(&World{w}, seed, servers, session.TrustQuorum, func(modes map[string]int) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -307,20 +307,11 @@ func runSeeds(t *testing.T, n, servers int) {
 	})
 }
 
-// seeds is how many histories to try: fewer under the race detector, after a run
-// in full.
-func seeds(n int) int {
-	if testing.Short() {
-		n /= 10
-	}
-	return world.Seeds(n)
-}
-
 // N25, N26, P10, P11: no fault lets a contender in concurrently with a writer,
 // or past a writer.
-func TestStressOneServer_N26_P10(t *testing.T) { runSeeds(t, seeds(200), 1) }
+func TestStressOneServer_N26_P10(t *testing.T) { runSeeds(t, 80, 1) }
 
-func TestStressEnsemble_N26_P10(t *testing.T) { runSeeds(t, seeds(100), 3) }
+func TestStressEnsemble_N26_P10(t *testing.T) { runSeeds(t, 40, 3) }
 
 // The stress test must notice two holders: with the weaker rule of trust, which
 // other clients go by, there are two when a follower is cut off together with a

@@ -111,7 +111,7 @@ func TestAllHoldsOfAMarginEndAtOnceWhenChecked(t *testing.T) {
 
 // Many looks at once, on as many processors as there are.
 func TestLooksAfterAPauseAgree(t *testing.T) {
-	for range rounds(100) {
+	for range rounds(30) {
 		inWorld(t, nil, nil, func(w *world) {
 			h := w.createHeld(w.s, "/h")
 			ready, looked := make(chan struct{}), sync.WaitGroup{}

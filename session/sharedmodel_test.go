@@ -267,7 +267,7 @@ func runShared(seed uint64, rule timing, broken brokenShare) time.Duration {
 // The claim in the comment of trust.proved, against the model.
 func TestNoScheduleOutlivesALeaseByOthersHeartbeats(t *testing.T) {
 	for _, rule := range relayTimings(t) {
-		ended, all := 0, seeds(t, rounds(750))
+		ended, all := 0, seeds(t, rounds(400))
 		for _, seed := range all {
 			slack := runShared(seed, rule, brokenShare{})
 			require.GreaterOrEqual(t, slack, rule.margin, "T=%v R=%v seed %d", rule.timeout, rule.relay, seed)

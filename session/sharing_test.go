@@ -272,7 +272,7 @@ func TestHolderThatSharesHeartbeatsKnowsBeforeTheServersEndItsSession(t *testing
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			var tally soundTally
-			for round := range rounds(12) {
+			for round := range rounds(5) {
 				offset := time.Duration(5000+round*1741+i*97) * time.Millisecond
 				r := holdUnderFault(t, set, tc, offset)
 				tally.add(r, offset.String())

@@ -328,7 +328,7 @@ func TestHolderKnowsBeforeTheServersEndItsSession(t *testing.T) {
 		for _, tc := range soundCases() {
 			t.Run(set.String()+"/"+tc.name, func(t *testing.T) {
 				t.Parallel()
-				n := rounds(20)
+				n := rounds(8)
 				var tally soundTally
 				for i := range n {
 					// Spread evenly, however many there are, and in step with nothing.
@@ -381,7 +381,7 @@ func twoFaults(first, second soundCase, between time.Duration, heal bool) func(*
 
 // Several faults at random moments, healed and repeated.
 func TestHolderKnowsInTimeUnderRandomFaults(t *testing.T) {
-	for _, seed := range seeds(t, rounds(200)) {
+	for _, seed := range seeds(t, rounds(100)) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		set := soundSettings()[rng.IntN(len(soundSettings()))]
 		cases := soundCases()

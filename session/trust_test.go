@@ -148,7 +148,7 @@ func relayTimings(t testing.TB) []timing {
 // The claim in the comment of type trust, against the model.
 func TestNoScheduleOutlivesItsLease(t *testing.T) {
 	for _, rule := range relayTimings(t) {
-		ended, all := 0, seeds(t, rounds(2000))
+		ended, all := 0, seeds(t, rounds(1000))
 		for _, seed := range all {
 			slack := runRelay(seed, rule, nil)
 			require.GreaterOrEqual(t, slack, rule.margin, "T=%v R=%v seed %d", rule.timeout, rule.relay, seed)

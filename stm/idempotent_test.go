@@ -86,12 +86,8 @@ func TestRecognizedTransactionsUnderEveryFault(t *testing.T) {
 // Clients under random faults: all reports are true, and each transaction is
 // applied at most once.
 func TestIdempotentTransactionsAreAppliedOnce(t *testing.T) {
-	n := 60
-	if testing.Short() {
-		n = 20
-	}
 	for _, servers := range []int{1, 3} {
-		world.RunSeeds(t, world.Seeds(n), servers, func(w *world.World, seed uint64) error {
+		world.RunSeeds(t, world.Seeds(30), servers, func(w *world.World, seed uint64) error {
 			return idempotentHistory(w, seed, servers)
 		})
 	}

@@ -168,19 +168,16 @@ func (s *stress) judgeHistory(w *World, initial state, txs []*stm.Transactor) er
 	return errors.Join(s.failed, checkHistory(initial, s.calls))
 }
 
-// runSeeds runs n histories, a tenth of them with -short.
+// runSeeds runs n histories.
 func runSeeds(t *testing.T, n, servers int) {
-	if testing.Short() {
-		n /= 10
-	}
 	world.RunSeeds(t, world.Seeds(n), servers, func(w *world.World, seed uint64) error {
 		return oneHistory(&World{w}, seed, servers)
 	})
 }
 
-func TestStressOneServer(t *testing.T) { runSeeds(t, 150, 1) }
+func TestStressOneServer(t *testing.T) { runSeeds(t, 80, 1) }
 
-func TestStressEnsemble(t *testing.T) { runSeeds(t, 80, 3) }
+func TestStressEnsemble(t *testing.T) { runSeeds(t, 40, 3) }
 
 // The stress must include applied and refused transactions, and unknown
 // outcomes.

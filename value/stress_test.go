@@ -217,11 +217,8 @@ func (s *stress) last(w *World, v *value.Value) (err error) {
 	return err
 }
 
-// runSeeds runs n histories, a tenth of them with -short.
+// runSeeds runs n histories.
 func runSeeds(t *testing.T, n, servers int) {
-	if testing.Short() {
-		n /= 10
-	}
 	world.RunSeeds(t, world.Seeds(n), servers, func(w *world.World, seed uint64) error {
 		return stressWorld(&World{w}, seed, servers)
 	})
@@ -229,9 +226,9 @@ func runSeeds(t *testing.T, n, servers int) {
 
 // CL1, CL2, N3, N4, N5: under all losses, the answers are those of a single
 // value.
-func TestStressOneServer_CL1_CL2(t *testing.T) { runSeeds(t, 90, 1) }
+func TestStressOneServer_CL1_CL2(t *testing.T) { runSeeds(t, 60, 1) }
 
-func TestStressEnsemble_CL1_CL2(t *testing.T) { runSeeds(t, 45, 3) }
+func TestStressEnsemble_CL1_CL2(t *testing.T) { runSeeds(t, 30, 3) }
 
 // The stress must include faults, and calls that succeed in spite of them.
 func TestStressIsOne(t *testing.T) {

@@ -44,7 +44,7 @@ func (k told) note(c workerctl.Change) error {
 // T2, T5, T25 under random faults: the changes reported for each worker are
 // consistent, never go back, and end with the true state.
 func TestStressRoster_T25(t *testing.T) {
-	world.RunSeeds(t, stressSeeds(24), 1, func(ww *world.World, seed uint64) error {
+	world.RunSeeds(t, world.Seeds(12), 1, func(ww *world.World, seed uint64) error {
 		w, r := &World{ww}, rand.New(rand.NewPCG(seed, 1))
 		s := &stress{w: w, workers: 4}
 		first, second := w.Client(), w.Client()

@@ -234,23 +234,16 @@ func (s *stress) checkRecovery(j *workerctl.Job) error {
 	return nil
 }
 
-func stressSeeds(n int) int {
-	if testing.Short() {
-		n /= 8
-	}
-	return world.Seeds(n)
-}
-
 // T1, T13, T16, T19, T20, W1, W3, W4, W7, W8 under random faults: ids are unique and
 // without a gap at every moment, the job goes once.
 func TestStressOneServer(t *testing.T) {
-	world.RunSeeds(t, stressSeeds(80), 1, func(w *world.World, seed uint64) error {
+	world.RunSeeds(t, world.Seeds(40), 1, func(w *world.World, seed uint64) error {
 		return stressJob(&World{w}, seed, 1)
 	})
 }
 
 func TestStressEnsemble(t *testing.T) {
-	world.RunSeeds(t, stressSeeds(30), 3, func(w *world.World, seed uint64) error {
+	world.RunSeeds(t, world.Seeds(16), 3, func(w *world.World, seed uint64) error {
 		return stressJob(&World{w}, seed, 3)
 	})
 }

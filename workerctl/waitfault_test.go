@@ -251,7 +251,7 @@ func (s *stress) note(v visit) {
 // pass the last.
 func TestStressPhases_T22_W9(t *testing.T) {
 	for _, servers := range []int{1, 3} {
-		world.RunSeeds(t, stressSeeds(16), servers, func(ww *world.World, seed uint64) error {
+		world.RunSeeds(t, world.Seeds(8), servers, func(ww *world.World, seed uint64) error {
 			w := &World{ww}
 			r := rand.New(rand.NewPCG(seed, 1))
 			s := &stress{w: w, workers: 2 + r.IntN(3)}

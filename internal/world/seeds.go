@@ -10,9 +10,15 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// Seeds returns how many random histories to run: n, or more if ZKTEST_SEEDS asks
-// for more.
-func Seeds(n int) int { return seeds.Count(n) }
+// Seeds returns how many random histories to run: n, or more if ZKTEST_SEEDS asks for
+// more. With -short, for the race detector, they are a tenth, but at least two: another
+// history makes other faults, and hardly other accesses to memory.
+func Seeds(n int) int {
+	if testing.Short() {
+		n = max(n/10, min(n, 2))
+	}
+	return seeds.Count(n)
+}
 
 // Thorough reports whether ZKTEST_SEEDS asks for more than a usual run: for all cases.
 func Thorough() bool { return Seeds(1) > 1 }

@@ -129,13 +129,13 @@ func Pairs(faults ...matrix.Fault) []matrix.Fault {
 
 // Case is the trial for matrix, with all faults; with -short, for the race detector, with
 // one of each kind: the loss of a reply, a session and a caller. Between the first and the
-// last request Case has every third of them; with ZKTEST_SEEDS all.
+// last request Case has every fifth of them; with ZKTEST_SEEDS all.
 func (tr Trial) Case() matrix.Case {
 	var faults []matrix.Fault
 	if testing.Short() {
 		faults = []matrix.Fault{matrix.LostReply, matrix.ExpireAfter, matrix.CancelUnknown}
 	}
-	every := 3
+	every := 5
 	if Thorough() {
 		every = 1
 	}

@@ -234,17 +234,14 @@ func stressWorld(w *World, seed uint64, servers int, trust session.TrustRule) er
 
 func runSeeds(t *testing.T, n, servers int) {
 	t.Parallel()
-	if testing.Short() { // under the race detector, after a run in full
-		n /= 10
-	}
 	world.RunSeeds(t, world.Seeds(n), servers, func(w *world.World, seed uint64) error {
 		return stressWorld(&World{w}, seed, servers, session.TrustQuorum)
 	})
 }
 
-func TestStressOneServer(t *testing.T) { runSeeds(t, 150, 1) }
+func TestStressOneServer(t *testing.T) { runSeeds(t, 60, 1) }
 
-func TestStressEnsemble(t *testing.T) { runSeeds(t, 80, 3) }
+func TestStressEnsemble(t *testing.T) { runSeeds(t, 30, 3) }
 
 // The checks of a history must notice two holders, and decreasing tokens.
 func TestStressNoticesABadHistory(t *testing.T) {
