@@ -66,7 +66,7 @@ func TestChangesUnderEveryFaultAndEveryTwoAreMadeOnce(t *testing.T) {
 	}
 	least := 10
 	if testing.Short() { // with fewer faults
-		least = 7
+		least = 6
 	}
 	require.Greater(t, tr.Run(t), least)
 	tr.RunPairs(t, 17)

@@ -26,8 +26,13 @@ func ran(t *testing.T, n int) []uint64 {
 func TestAllSeedsRun(t *testing.T) {
 	t.Setenv(seeds.OneVariable, "")
 	t.Setenv(seeds.CountVariable, "")
-	require.ElementsMatch(t, []uint64{0, 1, 2, 3, 4}, ran(t, Seeds(5)))
+	require.ElementsMatch(t, []uint64{0, 1, 2, 3, 4}, ran(t, 5))
 	require.Equal(t, []uint64{0}, ran(t, 1))
+	want := []int{0, 1, 2, 40}
+	if testing.Short() {
+		want = []int{0, 1, 2, 4}
+	}
+	require.Equal(t, want, []int{Seeds(0), Seeds(1), Seeds(2), Seeds(40)})
 }
 
 func TestASoakRunsMoreSeeds(t *testing.T) {
