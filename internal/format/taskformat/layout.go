@@ -33,11 +33,19 @@ const (
 	// was submitted under that key last. It does not exist before such a submission. The
 	// master deletes keys that are free.
 	DirUnique = "unique"
+	// DirSchedules has "<schedule>" with a [Schedule] and a payload, which clients write, and
+	// below it NodeLast. It does not exist before the first schedule is set.
+	DirSchedules = "schedules"
+	// NodeLast, below a schedule, has the [LastSlot], which the leading master writes.
+	NodeLast = "last"
 	// DirAdmission says with [Limits] how many tasks the queue takes. It is the last of the
 	// folders that are created: where it exists, all exist.
 	DirAdmission = "admission"
 	// NodeOpen, below it, exists while tasks are taken.
 	NodeOpen = "open"
+	// NodeSchedules, below DirAdmission, is empty. Each change of a schedule creates or sets it:
+	// the masters, which watch DirAdmission, learn of the change by it.
+	NodeSchedules = "schedules"
 	// NodeCounts has the [Counts] that the leading master publishes. It does not exist
 	// before a master of a version that publishes counts has led.
 	NodeCounts = "counts"

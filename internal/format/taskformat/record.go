@@ -14,7 +14,7 @@ import (
 )
 
 // Format is that of all records. A newer version of this library may add fields to the
-// records that are rewritten, all but [Counts] and [Key]: a version that does not know
+// records that are rewritten, all but [Counts], [Key], [Schedule] and [LastSlot]: a version that does not know
 // them keeps them. A newer version that changes the meaning of the fields writes another
 // format, which older ones refuse.
 const Format = 1
@@ -163,7 +163,7 @@ func Encode(record any) []byte {
 
 // Decode reads a record and checks all that readers rely on. The error of a record of a
 // newer format wraps a [*versioned.FormatError].
-func Decode[T Record | Assignment | Ending | Profile | Limits | Counts | Key](data []byte) (T, error) {
+func Decode[T Record | Assignment | Ending | Profile | Limits | Counts | Key | Schedule | LastSlot](data []byte) (T, error) {
 	var out T
 	var err error
 	if own, ok := any(&out).(json.Unmarshaler); ok {
@@ -189,6 +189,10 @@ func Decode[T Record | Assignment | Ending | Profile | Limits | Counts | Key](da
 	case Counts:
 		ok = r.Valid()
 	case Key:
+		ok = r.Valid()
+	case Schedule:
+		ok = r.Valid()
+	case LastSlot:
 		ok = r.Valid()
 	}
 	if !ok {

@@ -19,6 +19,9 @@ func TestNewerFormatsAreNamed(t *testing.T) {
 			"job /twister2/wc: 0 of 4 running, 1 unknown\n  warn: the record of worker 0 has format 2 of a newer version (update zkr)\n"},
 		{"a task", []string{`/q/admission ={"format":1,"maxTasks":10}`, "/q/admission/open", task("a", taskformat.Done, 0), `/q/tasks/0a/b ={"format":2}`},
 			"task queue /q: 0 waiting, 0 assigned, 1 done\n  warn: 1 task has a format of a newer version (update zkr)\n  warn: no master is present: tasks are not assigned\n"},
+		{"a schedule", []string{`/q/admission ={"format":1,"maxTasks":10}`, "/q/admission/open", "/q/tasks", `/q/schedules/x ={"format":2}`, `/q/schedules/y ={"format":1,"name":"y","everyMs":1000,"maxAttempts":1}`, `/q/schedules/y/last ={"format":2}`},
+			"task queue /q: 0 waiting, 0 assigned\n  warn: the record of a schedule has format 2 of a newer version (update zkr): no task is submitted\n" +
+				"  warn: the record of the last slot of the schedule y has format 2 of a newer version (update zkr): no task is submitted\n"},
 		{"what a queue takes", []string{`/q/admission ={"format":2}`, "/q/admission/open", "/q/tasks"},
 			"task queue /q: 0 waiting, 0 assigned\n  warn: the record of the queue's capacity has format 2 of a newer version (update zkr)\n"},
 		{"a worker of a queue", []string{`/q/admission ={"format":1,"maxTasks":10}`, "/q/admission/open", "/q/tasks", `/q/alive/w1~aa e2 ={"format":2}`},

@@ -26,6 +26,8 @@ type TaskState struct {
 	Workers []TaskWorker `json:"workers"`
 	// Keys is the number of keys of unique tasks, which may be free by now.
 	Keys int `json:"keys,omitempty"`
+	// Schedules are the periodic tasks, in the order of their names, at most 100.
+	Schedules []TaskSchedule `json:"schedules,omitempty"`
 	// Running are the running tasks whose handlers have reported progress, the last
 	// report first, at most 20.
 	Running []RunningTask `json:"running,omitempty"`
@@ -102,6 +104,7 @@ func taskQueue(l *looker, s *spot) *Thing {
 	s.assignTo(t)
 	st.readTasks(t, tasks)
 	st.readKeys(t, s.child(taskformat.DirUnique))
+	st.readSchedules(t, s.child(taskformat.DirSchedules))
 	alive, masters := s.child(taskformat.DirAlive), s.child(taskformat.DirMasters)
 	if alive == nil || !alive.Denied {
 		st.readWorkers(l, t, s)

@@ -318,6 +318,26 @@ func TestJobs(t *testing.T) {
 	require.Equal(t, []string{"load"}, j.Phases)
 }
 
+// TestSchedulesOfATaskQueue: the slots are those of dispatch, and garbage is named.
+func TestSchedulesOfATaskQueue(t *testing.T) {
+	lines := []string{
+		`/q/admission ={"format":1,"maxTasks":10}`, "/q/admission/open", "/q/tasks",
+		`/q/schedules/b ={"format":1,"name":"b","everyMs":3600000,"since":"2026-01-02T03:30:00Z","maxAttempts":1}`,
+		`/q/schedules/a%2Fb ={"format":1,"name":"a/b","everyMs":60000,"start":"2026-01-02T03:00:30Z","maxAttempts":1}`,
+		`/q/schedules/a%2Fb/last ={"format":1,"slot":"2126-01-02T03:04:30Z","task":"a/b@2126-01-02T03:04:30Z","skipped":"2126-01-02T03:06:30Z"}`,
+		`/q/schedules/c =x`, `/q/schedules/d ={"format":1,"name":"d","everyMs":3600000,"maxAttempts":1}`, `/q/schedules/d/last =x`,
+	}
+	check(t, []recognized{{"schedules", lines, "task queue /q: 0 waiting, 0 assigned\n  warn: the record of a schedule cannot be read: no task is submitted\n" +
+		"  warn: the record of the last slot of the schedule d cannot be read: no task is submitted\n"}})
+	list := look(Past{}, lines...).Things[0].Tasks.Schedules
+	require.Len(t, list, 3)
+	minute := func(m, s int) time.Time { return time.Date(2126, 1, 2, 3, m, s, 0, time.UTC) }
+	require.Equal(t, TaskSchedule{
+		Path: "/q/schedules/a%2Fb", Name: "a/b", Every: "1m0s", Last: minute(4, 30), LastTask: "a/b@2126-01-02T03:04:30Z", Next: minute(7, 30),
+	}, list[0])
+	require.Equal(t, TaskSchedule{Path: "/q/schedules/b", Name: "b", Every: "1h0m0s", Next: time.Date(2026, 1, 2, 4, 0, 0, 0, time.UTC)}, list[1])
+}
+
 func TestTaskQueues(t *testing.T) {
 	labeled := func(id string, labels ...string) string { return task(id, taskformat.Waiting, 1, labels...) }
 	unmatched := func(n int) string {
