@@ -54,7 +54,7 @@ func (t *mastership) readAdmission(ctx context.Context) error {
 	}
 	r := newReading(ctx, t.s)
 	r.Sync(t.at(admissionDir))
-	nodes := r.GetAll(t.at(admissionDir), t.store.openPath())
+	nodes := r.GetAll(t.at(admissionDir), t.store.openPath(), t.signalPath())
 	data, open := nodes[0], nodes[1].Exists
 	switch {
 	case r.Err != nil:
@@ -62,6 +62,7 @@ func (t *mastership) readAdmission(ctx context.Context) error {
 	case !data.Exists:
 		return optimistic.ErrChanged
 	}
+	t.schedules.noteSignal(nodes[2])
 	l, err := t.decodeLimits(data.Data)
 	if err != nil {
 		return err

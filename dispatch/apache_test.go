@@ -131,6 +131,54 @@ func TestEssentialsOnApache_M1_M26(t *testing.T) {
 	require.ErrorIs(t, err, dispatch.ErrFull)
 }
 
+// Slots of a schedule are run on a real server, also after its master has changed, and not when
+// it was deleted.
+func TestSchedulesOnApache(t *testing.T) {
+	cluster := apache.Require(t, &apache.Options{Heap: 256})
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	const at = "/dispatch-schedules"
+	q := dispatch.New(world.Connect(t, cluster.Connect(), session.Options{}), at, nil)
+	ran := make(chan string, 100)
+	beside(t, dispatch.NewWorker(world.Connect(t, cluster.Connect(), session.Options{}), at, func(_ context.Context, a *dispatch.Attempt) ([]byte, error) {
+		ran <- a.ID
+		return nil, nil
+	}, nil).Run)
+	stop := beside(t, dispatch.NewMaster(world.Connect(t, cluster.Connect(), session.Options{}), at, nil).Run)
+	require.NoError(t, q.SetSchedule(ctx, dispatch.Schedule{Name: "a/b", Every: time.Second, Task: dispatch.Task{Payload: []byte("x"), Retention: time.Millisecond}}))
+	seen := map[string]bool{}
+	await := func(n int) {
+		t.Helper()
+		for range n {
+			select {
+			case id := <-ran:
+				require.False(t, seen[id], id)
+				seen[id] = true
+			case <-ctx.Done():
+				require.NoError(t, ctx.Err())
+			}
+		}
+	}
+	await(2)
+	stop()
+	beside(t, dispatch.NewMaster(world.Connect(t, cluster.Connect(), session.Options{}), at, nil).Run)
+	await(2)
+	list, err := q.Schedules(ctx)
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	require.NoError(t, list[0].Err)
+	require.WithinDuration(t, time.Now(), list[0].Last, time.Minute)
+	existed, err := q.DeleteSchedule(ctx, "a/b")
+	require.NoError(t, err)
+	require.True(t, existed)
+	existed, err = q.DeleteSchedule(ctx, "a/b")
+	require.NoError(t, err)
+	require.False(t, existed)
+	list, err = q.Schedules(ctx)
+	require.NoError(t, err)
+	require.Empty(t, list)
+}
+
 // Folders of a queue are deleted one by one on a real server, and records overwritten,
 // while a master and a worker run; a new task works after each damage.
 func TestQueueWorksAfterDamageOnApache(t *testing.T) {

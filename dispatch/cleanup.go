@@ -56,6 +56,9 @@ func (t *mastership) tidyUp(ctx context.Context) error {
 	if err := t.retryInSession(ctx, func() error { return t.openOrClose(ctx, tasks) }); err != nil {
 		return err
 	}
+	if err := t.retryInSession(ctx, func() error { return t.readSchedules(ctx) }); err != nil {
+		return err
+	}
 	return t.sweepStrays(ctx)
 }
 
@@ -64,6 +67,7 @@ func (t *mastership) tidyUp(ctx context.Context) error {
 func (t *mastership) auditFolders(ctx context.Context) error {
 	r := newReading(ctx, t.s)
 	names, published := r.List(string(t.layout)), r.StatAll(t.countsPath())
+	t.auditSchedules(r, slices.Contains(names, schedulesDir))
 	if r.Err != nil {
 		return r.Err
 	}

@@ -52,6 +52,9 @@
 //     with the same Task.ID is the same task, as long as that task exists.
 //   - A key has one task: of [Queue.SubmitUnique] without a period, one that has
 //     not ended; with a period, one that was submitted in the period.
+//   - The task of each slot of a [Schedule] is submitted once, whatever masters, replies and
+//     sessions are lost, even if the task has been collected since. Of slots that pass while no
+//     master leads, or while the queue is full, the last one is run.
 //   - Of the tasks that a worker could take, a task of the highest priority
 //     goes first, and among these the task that was submitted first. The task
 //     goes to the worker with the fewest tasks per handler, and among equal
@@ -89,13 +92,14 @@
 // The path and its folders are persistent: "tasks", "data" and "results", each
 // with up to 256 buckets; "workers" with a folder for each worker and its
 // assignments; "admission"; "counts"; "masters", an election. "alive" and "clients" have
-// ephemeral znodes. "unique" has the keys of unique tasks. docs/dispatch.md has the whole tree, the formats and the
+// ephemeral znodes. "unique" has the keys of unique tasks, and
+// "schedules" the periodic tasks. docs/dispatch.md has the whole tree, the formats and the
 // transactions. Any client may read all of it. Deleted znodes are created again
 // when they are needed; docs/dispatch.md lists the effect on tasks.
 //
 // # Reads
 //
-// List, and negative answers (ErrNoTask, an empty list of workers, no master), are true of
+// List, Schedules, and negative answers (ErrNoTask, an empty list of workers, no master), are true of
 // a moment during the call: a transaction that a quorum commits goes ahead of the reads
 // ([session.Session.ReadFresh]). So are the workers, the master, and the capacity in Stats.
 // The numbers of tasks in Stats are those that the leading master has published last; they
@@ -115,7 +119,7 @@
 // # Compatibility
 //
 // No other library writes these znodes. Delays, backoff, retention and
-// deadlines use the servers' clock. Task.Deadline is a date: the clock of the
+// deadlines, and the slots of schedules, use the servers' clock. Task.Deadline is a date: the clock of the
 // client that sets it should agree with the servers' clock. Task.DeadlineAfter
 // needs no such agreement.
 //

@@ -24,6 +24,8 @@ const (
 	admissionDir = taskformat.DirAdmission
 	openNode     = taskformat.NodeOpen
 	uniqueDir    = taskformat.DirUnique
+	schedulesDir = taskformat.DirSchedules
+	lastNode     = taskformat.NodeLast
 	countsNode   = taskformat.NodeCounts
 	buckets      = taskformat.Buckets
 	runLength    = taskformat.RunLength
@@ -50,6 +52,17 @@ func (l layout) resultPath(id string) string {
 func (l layout) keyPath(key string) string {
 	return l.at(uniqueDir, bucketOf(key), session.EscapeName(key))
 }
+
+func (l layout) schedulePath(name string) string { return l.scheduleNode(session.EscapeName(name)) }
+
+// scheduleNode is the path of the schedule with that znode.
+func (l layout) scheduleNode(node string) string { return l.at(schedulesDir, node) }
+
+// lastPath is the path of the record of the last slot of a schedule.
+func lastPath(schedule string) string { return schedule + "/" + lastNode }
+
+// signalPath is the path of the znode that tells the masters of changed schedules.
+func (l layout) signalPath() string { return l.at(admissionDir, taskformat.NodeSchedules) }
 
 func (l layout) alivePath(worker string) string { return l.at(aliveDir, worker) }
 

@@ -79,6 +79,9 @@ func TestACL(t *testing.T) {
 		id := w.submit(q, dispatch.Task{})
 		_, err := q.Wait(w.Ctx, id)
 		require.NoError(w, err)
+		w.set(q, dispatch.Schedule{Name: "x", Every: time.Second})
+		w.Pass(2 * time.Second)
+		require.NotEmpty(w, w.schedules(q)[0].LastTask)
 		s := w.Session(w.Client())
 		for _, n := range w.Server.Dump() {
 			if strings.HasPrefix(n.Path, path) {

@@ -110,7 +110,9 @@ type mastership struct {
 	sweepAt time.Time
 	swept   int64
 	hasKeys bool // the queue has a folder of keys, as far as the last audit tells; the loop's
-	lost    int  // counts rounds in a row that have cost the connection; the loop's
+	// schedules of periodic tasks; the loop's.
+	schedules scheduleTable
+	lost      int // counts rounds in a row that have cost the connection; the loop's
 
 	// mu guards the fields below: scheduler, the number of views that have shown it the
 	// state at the beginning of the mastership, the view of the tasks, and what is
@@ -165,18 +167,22 @@ func (t *mastership) runLoop(ctx context.Context) error {
 	defer timer.Stop()
 	for {
 		moves, loaded := t.planMoves()
-		err := t.carryOutMoves(ctx, moves)
+		err, again := t.carryOutMoves(ctx, moves), len(moves) > 0
 		switch {
 		case err != nil:
 		case loaded:
-			err = t.tidyUp(ctx)
+			var ran bool
+			if err = t.tidyUp(ctx); err == nil {
+				ran, err = t.runSlots(ctx)
+			}
+			again = again || ran
 		default:
 			err = t.readAssigned(ctx)
 		}
 		if err != nil {
 			return err
 		}
-		if len(moves) > 0 {
+		if again {
 			continue
 		}
 		if loaded {
@@ -188,7 +194,7 @@ func (t *mastership) runLoop(ctx context.Context) error {
 		t.mu.Lock()
 		at, ever := t.scheduler.nextWake()
 		t.mu.Unlock()
-		wait := min(time.Until(t.auditAt), time.Until(t.sweepAt))
+		wait := t.untilSlot(min(time.Until(t.auditAt), time.Until(t.sweepAt)))
 		switch {
 		case !loaded:
 			wait = auditEvery
@@ -268,24 +274,6 @@ func (t *mastership) applyGuarded(ctx context.Context, f func(tx *stm.Tx) error)
 		}
 		return f(tx)
 	})
-}
-
-// applyEach applies independent transactions concurrently. A transaction whose znodes have
-// changed meanwhile, or must not be changed, is skipped.
-func (t *mastership) applyEach(ctx context.Context, list []func(tx *stm.Tx) error) error {
-	var all sync.WaitGroup
-	errs := make([]error, len(list))
-	for i, f := range list {
-		// Waited for below; ends with the transaction, or with ctx.
-		all.Go(func() { errs[i] = t.applyGuarded(ctx, f) })
-	}
-	all.Wait()
-	for i, err := range errs {
-		if !t.isDeposed(err) && (isConflict(err) || errors.Is(err, session.ErrNoAuth)) {
-			errs[i] = nil
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // isDeposed reports whether a transaction has failed since another master leads.

@@ -171,7 +171,7 @@ func (o *WorkerOptions) withDefaults() (WorkerOptions, error) {
 func (t Task) newRecord(now time.Time) (record, error) {
 	r := record{
 		Format: format, ID: t.ID, Run: uniqueName(""), State: waiting, Attempt: 1,
-		MaxAttempts: t.MaxAttempts, Priority: t.Priority, Hash: payloadHash(t.Payload), Submitted: truncateTime(now),
+		MaxAttempts: t.MaxAttempts, Priority: t.Priority, Hash: payloadHash(t.Payload),
 		Deadline: truncateTime(t.Deadline), Backoff: toMillis(t.Backoff), Retention: toMillis(t.Retention),
 	}
 	if r.ID == "" {
@@ -188,12 +188,10 @@ func (t Task) newRecord(now time.Time) (record, error) {
 	}
 	r.DeadRetention = toMillis(t.DeadRetention)
 	if t.DeadlineAfter > 0 {
-		after := max(t.DeadlineAfter, time.Millisecond) // 0 would mean none
-		r.Deadline, r.DeadlineAfter = truncateTime(now.Add(after)), toMillis(after)
+		r.DeadlineAfter = toMillis(max(t.DeadlineAfter, time.Millisecond)) // 0 would mean none
 	}
-	if t.Delay > 0 {
-		r.NotBefore, r.Delay = truncateTime(now.Add(t.Delay)), toMillis(t.Delay)
-	}
+	r.Delay = toMillis(t.Delay)
+	r = r.submittedAt(now)
 	if err := t.checkTask(); err != nil {
 		return r, err
 	}

@@ -42,6 +42,9 @@ type (
 	counts  = taskformat.Counts
 	// uniqueKey tells which task has a key.
 	uniqueKey = taskformat.Key
+	// definition is a schedule as it is stored, and lastSlot tells which slots are over.
+	definition = taskformat.Schedule
+	lastSlot   = taskformat.LastSlot
 	// record is a type of its own, for the transitions.
 	record taskformat.Record
 	// millis is a duration that is written as milliseconds.
@@ -118,7 +121,7 @@ func truncateTime(t time.Time) time.Time {
 func encode(value any) []byte { return taskformat.Encode(value) }
 
 // decode reads a record and checks all parts that the package relies on.
-func decode[T record | assignment | ending | profile | limits | counts | uniqueKey](data []byte) (T, error) {
+func decode[T record | assignment | ending | profile | limits | counts | uniqueKey | lastSlot](data []byte) (T, error) {
 	var out T
 	var err error
 	switch into := any(&out).(type) {
@@ -140,6 +143,8 @@ func decode[T record | assignment | ending | profile | limits | counts | uniqueK
 		*into, err = taskformat.Decode[counts](data)
 	case *uniqueKey:
 		*into, err = taskformat.Decode[uniqueKey](data)
+	case *lastSlot:
+		*into, err = taskformat.Decode[lastSlot](data)
 	}
 	return out, wrapRecordError(err)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/session"
@@ -121,4 +122,22 @@ func (l layout) deletePart(path string) func(tx *stm.Tx) error {
 		task := stm.Node{Path: l.taskOf(path)}
 		return errors.Join(tx.Assume(task), ifUnchanged(tx, task), tx.Delete(path))
 	}
+}
+
+// applyEach applies independent transactions concurrently. A transaction whose znodes have
+// changed meanwhile, or must not be changed, is skipped.
+func (t *mastership) applyEach(ctx context.Context, list []func(tx *stm.Tx) error) error {
+	var all sync.WaitGroup
+	errs := make([]error, len(list))
+	for i, f := range list {
+		// Waited for below; ends with the transaction, or with ctx.
+		all.Go(func() { errs[i] = t.applyGuarded(ctx, f) })
+	}
+	all.Wait()
+	for i, err := range errs {
+		if !t.isDeposed(err) && (isConflict(err) || errors.Is(err, session.ErrNoAuth)) {
+			errs[i] = nil
+		}
+	}
+	return errors.Join(errs...)
 }

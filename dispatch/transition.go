@@ -20,6 +20,19 @@ const (
 	maxFailure = 1024
 )
 
+// submittedAt is r with the times that count from its submission. Those of a Delay and of a
+// DeadlineAfter are for people, and for former versions.
+func (r record) submittedAt(now time.Time) record {
+	r.Submitted = truncateTime(now)
+	if r.DeadlineAfter > 0 {
+		r.Deadline = truncateTime(now.Add(r.DeadlineAfter.Duration()))
+	}
+	if r.Delay > 0 {
+		r.NotBefore = truncateTime(now.Add(r.Delay.Duration()))
+	}
+	return r
+}
+
 // givenTo is r in the hands of a worker.
 func (r record) givenTo(worker, serial string, now time.Time) record {
 	r.State, r.Worker, r.AssignedAt = assigned, worker, truncateTime(now)

@@ -1,6 +1,7 @@
 package ui_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -86,6 +87,10 @@ func TestDispatchQueuesAreRecognized(t *testing.T) {
 	id, _, err := queue.SubmitUnique(s.ctx, dispatch.Task{}, "nightly", 0)
 	require.NoError(t, err)
 	require.NoError(t, queue.Cancel(s.ctx, id))
+	for name, every := range map[string]time.Duration{"yearly/report": 365 * 24 * time.Hour, "often": time.Second} {
+		task := dispatch.Task{Payload: bytes.Repeat([]byte("x\n"), 50_000), Delay: time.Hour, Labels: []string{"none"}}
+		require.NoError(t, queue.SetSchedule(s.ctx, dispatch.Schedule{Name: name, Every: every, Start: time.Now().Add(-time.Minute), Task: task}))
+	}
 	for i, payload := range []string{"good", "good", "bad", "slow", "slow", "slow", "slow", "slow", "slow", "slow"} {
 		id := fmt.Sprintf("mail-%d", i)
 		_, err := queue.Submit(s.ctx, dispatch.Task{ID: id, Payload: []byte(payload), MaxAttempts: 1})
@@ -95,7 +100,7 @@ func TestDispatchQueuesAreRecognized(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
-	m, _ := s.dashboard("/queues")
+	m, url := s.dashboard("/queues")
 	stats, err := queue.Stats(s.ctx)
 	require.NoError(t, err)
 	var thing *recognize.Thing
@@ -105,7 +110,7 @@ func TestDispatchQueuesAreRecognized(t *testing.T) {
 			return false
 		}
 		thing = things[0]
-		return thing.Tasks.Counts["assigned"] >= 2 && thing.Tasks.Counts["waiting"]+thing.Tasks.Counts["assigned"] == 7 && len(thing.Tasks.Running) > 0
+		return thing.Tasks.Counts["assigned"] >= 2 && thing.Tasks.Counts["waiting"]+thing.Tasks.Counts["assigned"] == 8 && len(thing.Tasks.Running) > 0
 	})
 	text, _ := json.Marshal(stats)
 	assert.Equal(t, 2, thing.Tasks.Counts["done"], "%s", text)
@@ -117,6 +122,19 @@ func TestDispatchQueuesAreRecognized(t *testing.T) {
 	assert.Equal(t, 2, thing.Tasks.Workers[0].Concurrency)
 	assert.Equal(t, thing.Tasks.Counts["assigned"], thing.Tasks.Workers[0].Assigned)
 	assert.Equal(t, 1, thing.Tasks.Keys)
+	require.Len(t, thing.Tasks.Schedules, 2)
+	often, yearly := thing.Tasks.Schedules[0], thing.Tasks.Schedules[1]
+	assert.Equal(t, []string{"often", "1s", path + "/schedules/often"}, []string{often.Name, often.Every, often.Path})
+	assert.Equal(t, "often@"+often.Last.Format(time.RFC3339Nano), often.LastTask)
+	assert.WithinDuration(t, time.Now(), often.Last, limit)
+	assert.True(t, often.Next.After(often.Last))
+	assert.Equal(t, []string{"yearly/report", "8760h0m0s"}, []string{yearly.Name, yearly.Every})
+	assert.Zero(t, yearly.Last)
+	assert.WithinDuration(t, time.Now().AddDate(0, 0, 365), yearly.Next, time.Hour)
+	_, page, _ := get(t, url+"/tasks")
+	for _, want := range []string{"often", "yearly/report", "8760h0m0s", yearly.Next.Local().Format("2006-01-02 15:04")} {
+		has(t, page, want, "the page of the tasks")
+	}
 	one := thing.Tasks.Running[0]
 	assert.WithinDuration(t, time.Now(), one.Reported, limit)
 	assert.Contains(t, one.Path, path+"/workers/mailer-1~")
