@@ -53,13 +53,13 @@ type taskCommand struct {
 func (a *app) task() *cobra.Command {
 	return cli.CommandGroup(&cobra.Command{
 		Use:   "task",
-		Short: "Manage queues of tasks: submit, assign, run, wait for results, inspect, cancel, retry, remove",
+		Short: "Manage queues of tasks: submit, schedule, assign, run, wait for results, inspect, cancel, retry, remove",
 		Long:  taskHelp,
 		Example: "  zkr task master /queues/mail &\n" +
 			"  zkr task worker /queues/mail -- ./send &\n" +
 			"  zkr task submit /queues/mail --wait < letter\n" +
 			"  zkr task stats /queues/mail --watch",
-	}, a.taskSubmit(), a.taskWait(), a.taskList(), a.taskShow(), a.taskCancel(), a.taskRequeue(), a.taskRemove(), a.taskPurge(), a.taskStats(), a.taskMaster(), a.taskWorker())
+	}, a.taskSubmit(), a.taskWait(), a.taskList(), a.taskShow(), a.taskCancel(), a.taskRequeue(), a.taskRemove(), a.taskPurge(), a.schedule(), a.taskStats(), a.taskMaster(), a.taskWorker())
 }
 
 // check checks the queue's path.

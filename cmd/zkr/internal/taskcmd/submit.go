@@ -2,8 +2,6 @@ package taskcmd
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,13 +31,10 @@ result instead of the id.
 // taskSubmission has the arguments of "zkr task submit".
 type taskSubmission struct {
 	taskCommand
-	spec     dispatch.Task
-	data     string
-	deadline string
-	retries  int
-	wait     bool
-	unique   string
-	every    time.Duration
+	taskSpec
+	wait   bool
+	unique string
+	every  time.Duration
 	waiting
 }
 
@@ -65,15 +60,8 @@ func (a *app) taskSubmit() *cobra.Command {
 	}
 	f, s := cmd.Flags(), &t.spec
 	f.StringVar(&s.ID, "id", "", "`text` that identifies the task, up to 512 bytes; default: a UUID")
-	f.StringVar(&t.data, "data", "", "`text` of the payload; default: read from stdin")
-	f.IntVar(&s.Priority, "priority", 0, "tasks with a higher priority go first; of equal priority, tasks that were submitted earlier")
-	f.DurationVar(&s.Delay, "delay", 0, "how long the task waits before its first attempt")
+	t.specFlags(f)
 	f.StringVar(&t.deadline, "deadline", "", "the `time` by which the task must have ended, or fails: a duration from now, such as 10m, or a date, such as 2026-01-02T15:04:05Z")
-	f.IntVar(&t.retries, "retries", 4, "how many more attempts are made after the first; an attempt ends when it fails or its worker dies")
-	f.DurationVar(&s.Backoff, "backoff", time.Second, "wait after the first failed attempt, which doubles with each further failure, up to 5m")
-	f.StringArrayVar(&s.Labels, "label", nil, "`text`, such as gpu or zone=a, that a worker must have; may be repeated: all of them")
-	f.DurationVar(&s.Retention, "retention", 24*time.Hour, "how long the task is kept when it has ended, unless it is collected")
-	f.DurationVar(&s.DeadRetention, "dead-retention", 30*24*time.Hour, "how long a dead task is kept, unless it is collected")
 	f.BoolVar(&t.opts.WaitForRoom, "wait-for-room", false, "wait while the queue is full, instead of exiting with 75")
 	f.StringVar(&t.unique, "unique", "", "`key`, text of up to 512 bytes: submit no task while another task has the key")
 	f.DurationVar(&t.every, "every", 0, "with --unique: the period in which the key has one task; default: until the task ends")
@@ -95,25 +83,12 @@ func (t *taskSubmission) checkAll(cmd *cobra.Command, queue string) error {
 			return err
 		}
 	}
-	if err := checkLabels(s.Labels); err != nil {
+	if err := t.checkSpec(); err != nil {
 		return err
 	}
 	if err := t.checkUnique(f.Changed("unique"), f.Changed("every")); err != nil {
 		return err
 	}
-	for _, flag := range []struct {
-		name  string
-		is    time.Duration
-		least time.Duration
-	}{{"delay", s.Delay, 0}, {"backoff", s.Backoff, time.Millisecond}, {"retention", s.Retention, time.Millisecond}, {"dead-retention", s.DeadRetention, time.Millisecond}} {
-		if flag.is < flag.least {
-			return exit.Usage("--%s is %v; it must be %v or more", flag.name, flag.is, flag.least)
-		}
-	}
-	if t.retries < 0 {
-		return exit.Usage("--retries is %d; it must be 0 (one attempt only) or more", t.retries)
-	}
-	s.MaxAttempts = t.retries + 1
 	if !t.wait {
 		for _, flag := range []string{"attached", "collect"} {
 			if f.Changed(flag) {
@@ -130,7 +105,7 @@ func (t *taskSubmission) checkAll(cmd *cobra.Command, queue string) error {
 	if err := t.readDeadline(); err != nil {
 		return err
 	}
-	return t.readPayload(f.Changed("data"))
+	return t.readPayload(t.app, f.Changed("data"))
 }
 
 // readDeadline reads a time, or a time from now on.
@@ -147,22 +122,6 @@ func (t *taskSubmission) readDeadline() (err error) {
 	}
 	if t.spec.Deadline, err = time.Parse(time.RFC3339, t.deadline); err != nil {
 		return exit.Usage("--deadline is %q; it must be like 10m, or like 2026-01-02T15:04:05Z", t.deadline)
-	}
-	return nil
-}
-
-func (t *taskSubmission) readPayload(given bool) (err error) {
-	t.spec.Payload = []byte(t.data)
-	if !given {
-		if cli.IsTerminal(t.app.Stdin) {
-			t.app.Note("reading the payload from stdin; Ctrl-D ends it")
-		}
-		if t.spec.Payload, err = io.ReadAll(io.LimitReader(t.app.Stdin, MaxPayload+1)); err != nil {
-			return fmt.Errorf("cannot read stdin: %w", err)
-		}
-	}
-	if len(t.spec.Payload) > MaxPayload {
-		return exit.Usage("the payload has more than %d bytes; store it elsewhere, and submit a reference to it", MaxPayload)
 	}
 	return nil
 }
