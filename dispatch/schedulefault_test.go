@@ -275,18 +275,7 @@ func scheduleHistory(w *World, seed uint64, servers int) error {
 		c, own := w.Client(), rand.New(rand.NewPCG(r.Uint64(), 22))
 		// Waited for below; ends with trouble.
 		roles.Go(func() {
-			s.play(trouble, c, own, func() (func(context.Context) error, func(context.Context) error) {
-				m, k := dispatch.NewMaster(c, path, nil), dispatch.NewWorker(c, path, takes(2*time.Second), nil)
-				return func(ctx context.Context) error {
-					var both sync.WaitGroup
-					var err error
-					// Waited for below; ends with ctx.
-					both.Go(func() { err = m.Run(ctx) })
-					err2 := k.Run(ctx)
-					both.Wait()
-					return errors.Join(err, err2)
-				}, nil
-			})
+			s.playBoth(trouble, c, own, takes(2*time.Second))
 		})
 	}
 	for n := range 2 {

@@ -90,6 +90,22 @@ func (s *stress) handle(seed uint64) dispatch.Handler {
 	}
 }
 
+// playBoth is play of a master and a worker of one client.
+func (s *stress) playBoth(ctx context.Context, c *session.Client, r *rand.Rand, h dispatch.Handler) {
+	s.play(ctx, c, r, func() (func(context.Context) error, func(context.Context) error) {
+		m, k := dispatch.NewMaster(c, path, nil), dispatch.NewWorker(c, path, h, nil)
+		return func(ctx context.Context) error {
+			var both sync.WaitGroup
+			var err error
+			// Waited for below; ends with ctx.
+			both.Go(func() { err = m.Run(ctx) })
+			err2 := k.Run(ctx)
+			both.Wait()
+			return errors.Join(err, err2)
+		}, nil
+	})
+}
+
 // play runs a role repeatedly, and ends the role in all ways.
 func (s *stress) play(ctx context.Context, c *session.Client, r *rand.Rand, start func() (run func(context.Context) error, drain func(context.Context) error)) {
 	var former sync.WaitGroup

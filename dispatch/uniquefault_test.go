@@ -121,7 +121,6 @@ func uniqueHistory(w *World, seed uint64, servers int) error {
 	watchKeys(w.Server, s.Fail)
 	trouble, calm := context.WithTimeout(w.Ctx, 60*time.Second)
 	defer calm()
-	handler := takes(2 * time.Second)
 	var roles, all sync.WaitGroup
 	clients := 0
 	var mu sync.Mutex
@@ -131,18 +130,7 @@ func uniqueHistory(w *World, seed uint64, servers int) error {
 		clients++
 		// Waited for below; ends with trouble.
 		roles.Go(func() {
-			s.play(trouble, c, own, func() (func(context.Context) error, func(context.Context) error) {
-				m, k := dispatch.NewMaster(c, path, nil), dispatch.NewWorker(c, path, handler, nil)
-				return func(ctx context.Context) error {
-					var both sync.WaitGroup
-					var err error
-					// Waited for below; ends with ctx.
-					both.Go(func() { err = m.Run(ctx) })
-					err2 := k.Run(ctx)
-					both.Wait()
-					return errors.Join(err, err2)
-				}, nil
-			})
+			s.playBoth(trouble, c, own, takes(2*time.Second))
 		})
 	}
 	for range 3 {

@@ -60,13 +60,7 @@ func (a *app) taskList() *cobra.Command {
 				}
 				return addProgress(ctx, q, found)
 			})
-			if err := c.app.LongCall(cmd.Context(), func(ctx context.Context, client *session.Client) error {
-				err := list(ctx, client)
-				if err == nil && len(found) == 0 {
-					around = foreign.Inspect(ctx, client, "", c.path)
-				}
-				return err
-			}); err != nil {
+			if err := c.app.LongCall(cmd.Context(), c.inspectEmpty(&around, list, func() bool { return len(found) == 0 })); err != nil {
 				return err
 			}
 			return c.showTasks(found, around, quiet)
@@ -77,6 +71,18 @@ func (a *app) taskList() *cobra.Command {
 	cli.OneOf(cmd, "state", taskStates()...)
 	f.BoolVarP(&quiet, "quiet", "q", false, "show the ids only, one per line")
 	return cmd
+}
+
+// inspectEmpty is an action that lists something, and looks at the znodes around the queue if the
+// list is empty.
+func (c *taskCommand) inspectEmpty(around *foreign.Surroundings, list cli.Action, isEmpty func() bool) cli.Action {
+	return func(ctx context.Context, client *session.Client) error {
+		err := list(ctx, client)
+		if err == nil && isEmpty() {
+			*around = foreign.Inspect(ctx, client, "", c.path)
+		}
+		return err
+	}
 }
 
 func (c *taskCommand) showTasks(list []Task, around foreign.Surroundings, quiet bool) error {

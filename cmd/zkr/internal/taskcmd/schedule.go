@@ -11,7 +11,6 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/foreign"
 	"github.com/zkrecipes/zkrecipes/dispatch"
-	"github.com/zkrecipes/zkrecipes/session"
 )
 
 const scheduleHelp = `Periodic tasks. At each slot of a schedule, the leading master ("zkr task master")
@@ -211,13 +210,7 @@ func (a *app) scheduleList() *cobra.Command {
 				}
 				return err
 			})
-			if err := c.app.Call(cmd.Context(), func(ctx context.Context, client *session.Client) error {
-				err := list(ctx, client)
-				if err == nil && len(found) == 0 {
-					around = foreign.Inspect(ctx, client, "", c.path)
-				}
-				return err
-			}); err != nil {
+			if err := c.app.Call(cmd.Context(), c.inspectEmpty(&around, list, func() bool { return len(found) == 0 })); err != nil {
 				return err
 			}
 			return c.showSchedules(found, around)
