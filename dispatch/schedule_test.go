@@ -195,14 +195,20 @@ func TestSlotIsSkippedWhileTheFormerTaskHasNotEnded(t *testing.T) {
 	}
 }
 
+// readsSlot reports whether a master reads the schedule x for its slot.
+func readsSlot(r zktest.Request) bool {
+	return r.Op == "multiRead" && slices.Contains(r.Paths, path+"/schedules/x/last") && slices.Contains(r.Paths, path+"/admission/schedules")
+}
+
 // atSlot does something between the moments when the master, the world's n-th client, has read
 // the schedule x at its slot and writes the slot.
 func (w *World) atSlot(n int, clock string, do func()) {
 	w.Helper()
+	w.makeBuckets() // or the transaction fails for want of one
 	read := make(chan struct{})
 	var first sync.Once
 	remove := w.Server.OnRequest(func(r zktest.Request) zktest.Action {
-		if r.Op == "multiRead" && slices.Contains(r.Paths, path+"/schedules/x/last") {
+		if readsSlot(r) {
 			first.Do(func() {
 				w.Server.Delay(linkOf(n), zktest.ToServer, 2*time.Second)
 				close(read)

@@ -37,7 +37,7 @@ func (l *slotLog) count() int {
 }
 
 // watchSlots asserts at each change that no slot is run twice, that slots are run in their order,
-// and that a task and the record of its slot are one transaction.
+// and that a task and the record of its slot are one transaction under the guard of a leadership.
 func watchSlots(s *zktest.Server, fail func(error)) *slotLog {
 	l := &slotLog{runs: map[string]int{}, last: map[string]time.Time{}}
 	s.OnApply(func(txn zktest.Txn) {
@@ -79,6 +79,13 @@ func watchSlots(s *zktest.Server, fail func(error)) *slotLog {
 				}
 				l.last[p] = over
 			}
+		}
+		guarded := slices.ContainsFunc(txn.Paths, func(p string) bool { return strings.HasPrefix(p, path+"/masters/") })
+		if len(submitted) > 0 && !guarded {
+			fail(fmt.Errorf("%q: without the guard of a leadership", submitted))
+		}
+		if _, err := s.Get(path + "/admission/open"); len(submitted) > 0 && err != nil {
+			fail(fmt.Errorf("%q: the queue is closed: %w", submitted, err))
 		}
 		slices.Sort(submitted)
 		slices.Sort(recorded)
@@ -247,9 +254,8 @@ func TestSlotOfAMasterThatWasPaused(t *testing.T) {
 		w.Settle()
 		w.master(nil)
 		log := watchSlots(w.Server, func(err error) { t.Error(err) })
-		w.Once(func(r zktest.Request) bool {
-			return r.Op == "multiRead" && slices.Contains(r.Paths, path+"/schedules/x/last")
-		}, func() { w.Server.Delay(linkOf(2), zktest.ToServer, 50*time.Second) })
+		w.makeBuckets() // or the transaction fails for want of one
+		w.Once(readsSlot, func() { w.Server.Delay(linkOf(2), zktest.ToServer, 50*time.Second) })
 		w.until("01:40")
 		require.Equal(w, []string{"01:00"}, w.slots(q), "by the other master")
 		w.worker(echo, nil)
@@ -259,6 +265,21 @@ func TestSlotOfAMasterThatWasPaused(t *testing.T) {
 		w.until("04:30")
 		require.Equal(w, []string{"02:00", "03:00", "04:00"}, w.slots(q))
 		require.Equal(w, 4, log.count())
+	})
+}
+
+// The queue is closed between the moments when the master reads the schedule and submits its
+// task: the task is submitted when the queue is open again.
+func TestQueueIsClosedAtASlot(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		q := w.queue()
+		w.set(q, minutely("x"))
+		w.master(nil)
+		log := watchSlots(w.Server, func(err error) { t.Error(err) })
+		w.atSlot(2, "01:00", func() { require.NoError(w, w.Server.Delete(path+"/admission/open")) })
+		w.until("01:30")
+		require.Equal(w, []string{"01:00"}, w.slots(q))
+		require.Equal(w, 1, log.count())
 	})
 }
 
