@@ -374,6 +374,23 @@ func TestSchedulesOnAnOldServer(t *testing.T) {
 	})
 }
 
+// A schedule that the master may read, and not change, submits nothing, and does not keep the
+// master from other work.
+func TestScheduleThatTheMasterMayNotChange(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		q := w.queue()
+		w.set(q, minutely("x"))
+		m := w.master(nil)
+		ann := session.Options{Credentials: []session.Credential{session.Digest("ann", "secret")}}
+		own := dispatch.New(w.ClientWith(ann), path, &dispatch.Options{ACL: slices.Concat(session.CreatorACL(), session.WorldACL(session.PermRead))})
+		w.set(own, minutely("own"))
+		w.until("02:30")
+		require.Equal(w, []string{"x@2000-01-01T00:01:00Z"}, w.ids(q))
+		require.Len(w, w.schedules(q), 2)
+		require.Empty(w, m.done, "the master is still running")
+	})
+}
+
 // A schedule that the master may not read does not keep it from other work.
 func TestScheduleThatTheMasterMayNotRead(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
