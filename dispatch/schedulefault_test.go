@@ -348,13 +348,13 @@ func scheduleHistory(w *World, seed uint64, servers int) error {
 }
 
 func TestSchedulesInHistories(t *testing.T) {
-	world.RunSeeds(t, stressSeeds(8), 1, func(w *world.World, seed uint64) error {
+	world.RunSeeds(t, world.Seeds(8), 1, func(w *world.World, seed uint64) error {
 		return scheduleHistory(&World{World: w}, seed, 1)
 	})
 }
 
 func TestSchedulesInHistoriesOfAnEnsemble(t *testing.T) {
-	world.RunSeeds(t, stressSeeds(4), 3, func(w *world.World, seed uint64) error {
+	world.RunSeeds(t, world.Seeds(4), 3, func(w *world.World, seed uint64) error {
 		return scheduleHistory(&World{World: w}, seed, 3)
 	})
 }
