@@ -101,6 +101,12 @@
 // half timeouts, unless the servers elect another leader meanwhile: a delayed
 // write could otherwise affect another znode later.
 //
+// If the reply to the creation of an instance is lost, the registration finds its
+// znode by the name, the session and the data. If another client has written into
+// the znode before that, a Dynamic instance is found nevertheless. A
+// DynamicSequential one is registered a second time, and the written znode stays
+// until the session ends; a Static or Permanent one is a conflict.
+//
 // ZooKeeper does not report a changed access list, and servers from 3.8.4 and 3.9.2
 // on do not report to a client the events of a znode that the client may not read. If
 // an instance becomes unreadable while it is watched, a watch, a view and a provider
@@ -122,8 +128,9 @@
 // All methods may be called from any number of goroutines. Use one Registry per
 // base path and one Group per path in a process: they record which of their
 // znodes belong to which registration, and which sessions were their own. Two
-// registries with one client that register the same instance, equal to the
-// byte, could take each other's znode for their own after a lost reply.
+// registries with one client that register the same instance could take each
+// other's znode for their own after a lost reply, if the instances are equal to
+// the byte, or another client has written into the znode.
 //
 // The client's observer receives each znode that goes with a session as a hold: a
 // registration after a loss, and after a Move, is another hold. A Static or Permanent

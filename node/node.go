@@ -58,8 +58,8 @@ func New(client *session.Client, path string, mode session.Mode, o *Options) *No
 // a Release in progress. A sequential znode has no conflicts.
 //
 // If ctx ends first, nothing is left behind but a TTL znode, which expires. A znode that
-// existed before stays, possibly with the data. If the servers have TTL znodes disabled, the error of a TTL mode wraps
-// session.ErrUnsupported, and names the setting.
+// existed before stays, possibly with the data. If the servers have TTL znodes disabled,
+// the error of a TTL mode wraps session.ErrUnsupported, and names the setting.
 func (n *Node) Keep(ctx context.Context, data []byte) (*Kept, error) {
 	n = receiver.OrZero(n)
 	if err := holding.Begin(ctx, n.client, "node.New", n.err, ErrInvalidArgument); err != nil {
@@ -93,7 +93,6 @@ func (n *Node) entry(data []byte) *keeping.Entry {
 		Data:   append([]byte{}, data...), // not nil: the znode has data, of length 0
 		Folder: !isEphemeral(n.mode),
 		Stays:  hasTTL(n.mode),
-		Sole:   true,
 	}
 	switch {
 	case isSequential(n.mode):

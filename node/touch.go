@@ -13,6 +13,10 @@ import (
 // with its connection leaves time for another one. Curator refreshes twice.
 const touchesPerTTL = 3
 
+// longestRetry is how long a failed refresh waits at most before it is repeated: a quarter
+// of the usual interval may be months.
+const longestRetry = 5 * time.Second
+
 // toucher refreshes the TTL of a kept znode, by writing its child. It does not write the
 // znode itself, since every write wakes the clients that watch the znode.
 type toucher struct {
@@ -38,7 +42,7 @@ func (t *toucher) start(ctx context.Context) error {
 		if !errors.Is(err, session.ErrNoNode) {
 			return err
 		}
-		if !t.pause(ctx, t.interval()/4) { // another client has deleted the znode
+		if !t.pause(ctx, t.retryPause()) { // another client has deleted the znode
 			return t.reasonToEnd(ctx)
 		}
 	}
@@ -81,13 +85,16 @@ func (t *toucher) run(ctx context.Context) {
 			t.registrant.SetTrouble(explain(err))
 		}
 		if pause = t.interval(); err != nil {
-			pause /= 4
+			pause = t.retryPause()
 		}
 	}
 }
 
 // interval is the time between two refreshes.
 func (t *toucher) interval() time.Duration { return t.ttl / touchesPerTTL }
+
+// retryPause is the time after a refresh that has failed.
+func (t *toucher) retryPause() time.Duration { return min(t.interval()/4, longestRetry) }
 
 // touch writes the child, or creates it. Both may be repeated: a refresh that is carried
 // out twice is a refresh. It fails with ErrNoNode if the znode itself does not exist.

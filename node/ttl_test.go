@@ -58,9 +58,12 @@ func TestTTLZnodeWithoutARefreshExpires(t *testing.T) {
 // An administrator deletes the znode before its first refresh: Keep goes on within its
 // context.
 func TestTTLZnodeThatIsDeletedBeforeItsFirstRefresh(t *testing.T) {
-	for _, times := range []int{1, 1000} {
+	for _, c := range []struct {
+		times int
+		ttl   time.Duration
+	}{{1, time.Second}, {1, 10000 * time.Hour}, {1000, time.Second}} {
 		inWorld(t, nil, func(w *World) {
-			left := times
+			left := c.times
 			w.Server.OnRequest(func(q zktest.Request) zktest.Action {
 				if q.Op == "createTTL" && q.Path == path+"/touch" && left > 0 {
 					left--
@@ -68,9 +71,9 @@ func TestTTLZnodeThatIsDeletedBeforeItsFirstRefresh(t *testing.T) {
 				}
 				return zktest.Action{}
 			})
-			n := node.New(w.Client(), path, session.PersistentTTL, &node.Options{TTL: time.Second})
+			n := node.New(w.Client(), path, session.PersistentTTL, &node.Options{TTL: c.ttl})
 			k, err := n.Keep(w.Within(10*time.Second), nil)
-			if times > 1 {
+			if c.times > 1 {
 				require.ErrorIs(w, err, context.DeadlineExceeded)
 				return
 			}
@@ -141,6 +144,26 @@ func TestRefusedRefreshIsInTheState(t *testing.T) {
 		require.NoError(w, k.Context().Err())
 		rights(31)
 		_, err = await(w.Within(ttl), k.States, func(s node.State) bool { return s.Err == nil })
+		require.NoError(w, err)
+		w.release(k)
+	})
+}
+
+// A refused refresh is retried soon, however long the TTL is.
+func TestRefusedRefreshIsRetriedSoon(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		k, err := node.New(w.Client(), path, session.PersistentTTL, &node.Options{TTL: 10 * time.Minute}).Keep(w.Ctx, nil)
+		require.NoError(w, err)
+		rights := func(perms int32) {
+			_, err := w.Session(w.Client()).SetACL(w.Ctx, path+"/touch", session.WorldACL(perms), -1)
+			require.NoError(w, err)
+		}
+		rights(1 | 16) // read, admin
+		s, err := await(w.Within(4*time.Minute), k.States, func(s node.State) bool { return s.Err != nil })
+		require.NoError(w, err)
+		require.True(w, s.Exists)
+		rights(31)
+		_, err = await(w.Within(10*time.Second), k.States, func(s node.State) bool { return s.Err == nil })
 		require.NoError(w, err)
 		w.release(k)
 	})

@@ -242,7 +242,7 @@ func (t *registrar) findMade(ctx context.Context, want *Entry, owner int64) (*pl
 				continue
 			case err != nil:
 				return nil, err
-			case stat.EphemeralOwner != owner || !want.isMadeOf(data):
+			case stat.EphemeralOwner != owner || !want.isMadeOf(data, stat):
 				continue
 			}
 			if t.k.cfg.Owned.own(t.k, path, stat.Czxid) {
