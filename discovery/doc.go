@@ -40,7 +40,7 @@
 //     administrator deletes the znode of a live registration, and another
 //     process registers under the name before this registration has heard of
 //     either, an update or an unregistering at that moment affects the other's
-//     znode.
+//     znode. An update that is repeated, since its connection was lost, does not.
 //   - A registration that lost its session is made again in the next session
 //     without waiting until the servers expire the former one: one transaction
 //     replaces the former znode, so that the instance stays listed. The

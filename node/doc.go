@@ -22,7 +22,7 @@
 //     when the znode is created again.
 //   - The data of the last [Kept.SetData] is set in the end: data that was requested
 //     without a connection, or without a session, is not lost, and older data never
-//     follows newer data of the same Kept.
+//     follows newer data of the same Kept, or of a later one of the same Node.
 //   - A write of another client stays until the next SetData, or until the znode is created
 //     again; both bring back the data of this Kept. Two keepers with different data
 //     therefore do not write against each other.
@@ -69,7 +69,8 @@
 //
 // A write depends on the version of a znode, not on its identity. If another client
 // deletes the znode, and creates one of the same path before this client has heard of
-// either, a SetData or a Release at that moment affects the other znode.
+// either, a SetData or a Release at that moment affects the other znode. A write that is
+// repeated, since its connection was lost, does not.
 //
 // # Compatibility
 //
@@ -78,6 +79,7 @@
 // Curator overwrites foreign data at every reconnection, overwrites an ephemeral znode of
 // another session, and creates a sequential znode again under its first number. Its TTL
 // node is a container, which stays indefinitely if its process dies before the first touch.
+// The dashboard shows a kept znode as any other, since no sign tells it from others.
 //
 // # Concurrency
 //

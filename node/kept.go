@@ -60,7 +60,8 @@ func (k *Kept) States(ctx context.Context) iter.Seq2[State, error] {
 func (k *Kept) Context() context.Context { return k.mustRegistrant().Context() }
 
 // Token is a fencing token: the czxid of the present znode, or of the last one. The token
-// grows with every creation.
+// grows with every creation. A znode that was taken over has the token of its creation, also
+// for its other keepers: only an ephemeral or a sequential znode has one owner.
 func (k *Kept) Token() int64 { return k.mustRegistrant().State().Token }
 
 // Guard is a check for a transaction, which fails once the znode is deleted or released,
@@ -102,8 +103,8 @@ func (k *Kept) SetData(ctx context.Context, data []byte) error {
 //   - a container with children stays, and goes some time after its last child;
 //   - any other znode with children stays, and the error wraps session.ErrNotEmpty.
 //
-// A persistent znode is deleted also if it existed before Keep. To let it stay, close the
-// client without a Release.
+// A persistent znode is deleted also if it existed before Keep. If other processes keep the
+// znode, too, they create it again. To let it stay, close the client without a Release.
 //
 // Release returns nil if the znode is gone, or goes with a session that this client has
 // lost. In the second case the znode may still exist: until the client has its next

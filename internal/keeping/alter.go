@@ -9,8 +9,8 @@ import (
 )
 
 // setData replaces the data of have, and of no other client's node: the known version
-// is a condition. So the set is safe to repeat when its answer was lost; if the first
-// set was carried out, the second is not, and the data is ours.
+// is a condition. If an answer was lost, setData looks before it repeats the set: whether
+// the first one was carried out, and whether the node is ours.
 //
 // A version is not an identity. When another client deletes our node and another
 // process registers under the name, the new node has version 0 as ours had, and a set
@@ -36,23 +36,43 @@ func (t *registrar) setData(ctx context.Context, want *Entry) error {
 		case errors.Is(err, session.ErrUnknownOutcome):
 			t.backOff(lost)
 			lost++
-		case errors.Is(err, session.ErrBadVersion):
-			data, stat, err := t.s.Get(ctx, t.have.path)
-			switch {
-			case errors.Is(err, session.ErrNoNode), err == nil && stat.Czxid != t.have.czxid:
-				return errGone
-			case err != nil:
+			if err := t.awaitCarriedOut(ctx, t.have.entry.Dir); err != nil {
 				return err
 			}
-			t.have.version = stat.Version
-			if bytes.Equal(data, want.Data) {
-				t.have.entry = want
-				return nil
+			err = t.learnData(ctx, want)
+			if errors.Is(err, session.ErrNoAuth) {
+				err = nil // what may be written need not be readable
+			}
+			if err == nil {
+				err = t.givenUp(want)
+			}
+			if err != nil || t.have.entry == want {
+				return err
+			}
+		case errors.Is(err, session.ErrBadVersion):
+			if err := t.learnData(ctx, want); err != nil || t.have.entry == want {
+				return err
 			}
 		default:
 			return err
 		}
 	}
+}
+
+// learnData learns the version of have, and whether have has the wanted data.
+func (t *registrar) learnData(ctx context.Context, want *Entry) error {
+	data, stat, err := t.s.Get(ctx, t.have.path)
+	switch {
+	case errors.Is(err, session.ErrNoNode), err == nil && stat.Czxid != t.have.czxid:
+		return errGone
+	case err != nil:
+		return err
+	}
+	t.have.version = stat.Version
+	if bytes.Equal(data, want.Data) {
+		t.have.entry = want
+	}
+	return nil
 }
 
 // deleteOwn deletes have, if it is still ours.

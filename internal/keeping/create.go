@@ -3,7 +3,6 @@ package keeping
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/zkrecipes/zkrecipes/internal/znode"
@@ -19,6 +18,9 @@ func (t *registrar) createOwn(ctx context.Context, want *Entry) error {
 	t.stopWatching(nil)
 	for lost := 0; ; {
 		if err := t.givenUp(want); err != nil {
+			return err
+		}
+		if err := t.checkNotLeaving(want); err != nil {
 			return err
 		}
 		if err := t.takeOver(ctx, want); err != nil || t.have != nil {
@@ -90,55 +92,6 @@ func (t *registrar) takeOwn(e *Entry, node session.Node, watch *session.Watch) b
 	t.have = &place{entry: e, path: node.Path, czxid: node.Stat.Czxid, version: node.Stat.Version}
 	t.watch = watch
 	return true
-}
-
-// onNameTaken looks at the node that has the name already. It returns nil, and no have,
-// if that node has gone meanwhile.
-func (t *registrar) onNameTaken(ctx context.Context, want *Entry) error {
-	if want.sequential() {
-		return fmt.Errorf("%s: %w", want.Dir, session.ErrSequenceExhausted)
-	}
-	stat, exists, watch, err := t.s.ExistsW(ctx, want.Path())
-	if errors.Is(err, session.ErrNoAuth) {
-		return &conflictError{conflict: t.k.cfg.Words.Conflict, path: want.Path(), hidden: true}
-	}
-	if err != nil {
-		return err
-	}
-	if !exists {
-		stopWatch(watch)
-		return nil
-	}
-	if want.Adopt != nil && stat.EphemeralOwner == 0 {
-		data, now, err := t.s.Get(ctx, want.Path())
-		switch {
-		case errors.Is(err, session.ErrNoNode):
-			stopWatch(watch)
-			return nil
-		case errors.Is(err, session.ErrNoAuth): // it is not for us to take over
-		case err != nil:
-			stopWatch(watch)
-			return err
-		case now.Czxid == stat.Czxid && want.Adopt(data):
-			was := *want
-			was.Data = data
-			if t.takeOwn(&was, session.Node{Path: want.Path(), Stat: now}, watch) {
-				t.have.adopted = want.Folder && t.settled == nil
-				return nil
-			}
-		}
-	}
-	former := want.Ephemeral() && stat.EphemeralOwner != t.s.ID() && t.k.cfg.Owned.hadSession(stat.EphemeralOwner)
-	if leaving := t.k.cfg.Owned.leavingOwner(want.Path(), stat.Czxid); leaving != nil {
-		former = true
-		leaving.wakeUp() // its deletion may have been refused, and be allowed by now
-	}
-	// Servers from 3.8.4 on let any client watch the node, and report its deletion only
-	// to clients that may read it.
-	_, _, err = t.s.Get(ctx, want.Path())
-	return &conflictError{
-		conflict: t.k.cfg.Words.Conflict, path: want.Path(), owner: stat.EphemeralOwner, watch: watch, former: former, silent: errors.Is(err, session.ErrNoAuth),
-	}
 }
 
 // resolveOutcome finds out whether a creation whose answer was lost has happened.

@@ -15,11 +15,12 @@ import (
 // belongs to no other registration. Two ownerships of one client know nothing of each
 // other.
 type Ownership struct {
-	// mu guards the fields below. Invariant: taken has the znode of each registered
-	// place, once; a place leaves taken before its znode is deleted, or after the
-	// znode has gone.
+	// mu guards the fields below. Invariant: owners has the znode of each registered
+	// place, once; a place leaves owners after its znode has gone. newest has the
+	// registration that was the last to get a znode of the path, until that znode has gone.
 	mu       sync.Mutex
 	owners   map[ownedNode]*Registrant
+	newest   map[string]*Registrant
 	sessions []int64 // the last ones
 }
 
@@ -34,7 +35,9 @@ type ownedNode struct {
 }
 
 // NewOwnership makes an ownership of nothing.
-func NewOwnership() *Ownership { return &Ownership{owners: map[ownedNode]*Registrant{}} }
+func NewOwnership() *Ownership {
+	return &Ownership{owners: map[ownedNode]*Registrant{}, newest: map[string]*Registrant{}}
+}
 
 // Len is the number of znodes that are owned.
 func (c *Ownership) Len() int {
@@ -51,8 +54,26 @@ func (c *Ownership) own(k *Registrant, path string, czxid int64) bool {
 	if owner, ok := c.owners[key]; ok && owner != k {
 		return false
 	}
-	c.owners[key] = k
+	c.owners[key], c.newest[path] = k, k
 	return true
+}
+
+// leavingAt is the registration that has not heard of the end of its znode at path, which
+// it is taking away; nil if none. A write of it may be in flight, on condition of a version
+// that a new znode of the path could have, too.
+func (c *Ownership) leavingAt(path string) *Registrant {
+	c.mu.Lock()
+	owner := c.newest[path]
+	c.mu.Unlock()
+	if owner == nil || !owner.hasLeft() {
+		return nil
+	}
+	select {
+	case <-owner.over: // at most a znode of a lost session is left
+		return nil
+	default:
+		return owner
+	}
 }
 
 // leavingOwner is the registration that has this node and is taking it away; nil if none.
@@ -73,7 +94,11 @@ func (c *Ownership) release(p *place) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.owners, ownedNode{p.path, p.czxid})
+	key := ownedNode{p.path, p.czxid}
+	if c.newest[p.path] == c.owners[key] {
+		delete(c.newest, p.path)
+	}
+	delete(c.owners, key)
 }
 
 // addSession notes that there are registrations in this session.

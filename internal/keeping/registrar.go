@@ -20,39 +20,6 @@ const longestRefusal = 30 * time.Second
 // errGone: our znode does not exist any more, or another znode has its name by now.
 var errGone = fmt.Errorf("%w: %w", session.ErrLost, session.ErrNodeDeleted)
 
-// conflictError reports another client's node under our name.
-type conflictError struct {
-	conflict error // Words.Conflict
-	path     string
-	owner    int64 // session; 0 if the node goes with none
-	// former: the node is our own, of a session that this process has lost, or of a
-	// registration that has been given back. The registration that made it deletes it,
-	// or the servers do.
-	former bool
-	watch  *session.Watch // for its deletion; may be nil
-	// hidden: servers from 3.9.3 on report neither the node nor its deletion to a
-	// client that may not read it.
-	hidden bool
-	// silent: the node may not be read, so that watch may never fire.
-	silent bool
-}
-
-// hiddenPause is how long a node that cannot be watched is left alone before its name
-// is tried again.
-const hiddenPause = 5 * time.Second
-
-func (e *conflictError) Error() string {
-	if e.hidden {
-		return fmt.Sprintf("%v: %s may not be read by this client", e.conflict, e.path)
-	}
-	if e.owner == 0 {
-		return fmt.Sprintf("%v: %s belongs to no session", e.conflict, e.path)
-	}
-	return fmt.Sprintf("%v: %s belongs to session %#x", e.conflict, e.path, e.owner)
-}
-
-func (e *conflictError) Unwrap() error { return e.conflict }
-
 // registrar keeps the entry registered in one session after the other.
 type registrar struct {
 	k               *Registrant
@@ -196,63 +163,6 @@ func (t *registrar) forgetOwn(why error) {
 	t.have = nil
 	t.k.setUnregistered(why, false)
 	t.reportEnd(why)
-}
-
-// onConflict handles that another client has the name.
-func (t *registrar) onConflict(ctx context.Context, c *conflictError, want *Entry, rev int) {
-	defer stopWatch(c.watch)
-	if t.have == nil {
-		t.k.setUnregistered(c, false)
-	}
-	first := t.settled == nil
-	switch {
-	case c.former, first && t.k.cfg.Wait:
-		// The other znode goes, sooner or later, and the caller has the time to wait.
-	case first:
-		t.why = c
-		t.k.endRegistration(c)
-		return
-	case !want.samePlace(t.settled):
-		t.rejectRequest(ctx, rev, c)
-		return
-	default:
-		// Our znode was gone for a moment, and another client has taken the name. Our
-		// entry is remembered, for when that client's znode goes.
-		t.k.answerRequests(nil, rev, c)
-	}
-	var changed <-chan struct{}
-	if c.watch != nil {
-		changed = c.watch.Done()
-	}
-	var again <-chan time.Time
-	if pause, needed := t.pauseAtConflict(c); needed {
-		timer := time.NewTimer(pause)
-		defer timer.Stop()
-		again = timer.C
-	}
-	gone := t.s.Context().Done()
-	if t.hold != nil {
-		gone = t.hold.Context().Done()
-	}
-	select {
-	case <-changed:
-	case <-again:
-	case <-t.k.wake:
-	case <-gone:
-		t.onHoldEnded()
-	}
-}
-
-// pauseAtConflict is the pause after which the attempt is repeated, although the other
-// node may still have the name.
-func (t *registrar) pauseAtConflict(c *conflictError) (pause time.Duration, needed bool) {
-	switch {
-	case c.former && len(t.formers) > 0:
-		return t.racePause(), true
-	case c.hidden || c.silent:
-		return hiddenPause, true
-	}
-	return 0, false
 }
 
 // onRefused handles a server's refusal of a registration.
