@@ -66,7 +66,7 @@ func TestOnApache(t *testing.T) {
 	t.Parallel()
 	cluster := apache.Require(t, &apache.Options{Heap: 96, TickTime: apacheTick})
 	for name, group := range map[string]func(*real){
-		"barrier": barrierOnApache, "cluster": clusterOnApache, "counter": counterOnApache, "value": valueOnApache, "elect": electOnApache, "group": groupOnApache, "job": jobOnApache, "members": membersOnApache,
+		"barrier": barrierOnApache, "cluster": clusterOnApache, "counter": counterOnApache, "value": valueOnApache, "elect": electOnApache, "group": groupOnApache, "job": jobOnApache, "keep": keepOnApache, "members": membersOnApache,
 		"rwlock": rwlockOnApache, "service": serviceOnApache, "task": taskOnApache, "tree": treeOnApache, "ui": uiOnApache, "watch": watchOnApache,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -198,6 +198,28 @@ func membersOnApache(r *real) {
 	w.says("removed  a")
 	w.signal(syscall.SIGINT)
 	w.ends(0)
+}
+
+func keepOnApache(r *real) {
+	a := r.start("keep", "/keep/a", "hello")
+	a.says("exists   /keep/a  token ")
+	r.start("keep", "/keep/a", "--", "true").ends(exit.CodeBusy)
+	r.out("rm", "/keep/a")
+	eventually(r.T, func() bool { return strings.Count(a.out.String(), "exists  ") == 2 }, "it is created again")
+	assert.Contains(r, r.out("tree", "/keep", "--data"), "hello")
+	a.signal(syscall.SIGTERM)
+	a.ends(0)
+	b := r.start("keep", "/keep/b", "--ttl", "10m")
+	b.says("exists   /keep/b  token ")
+	r.ls("touch", "tree", "/keep/b")
+	b.signal(syscall.SIGINT)
+	b.ends(0)
+	assert.Contains(r, r.out("tree", "/keep"), "b  v0", "it expires later")
+	assert.NotContains(r, r.out("tree", "/keep"), "a  v")
+	for kind, name := range map[string]string{"--persistent": "/keep/c", "--container": "/keep/d"} {
+		r.out("keep", name, "x", kind, "--", os.Args[0], "tree", name)
+	}
+	assert.Equal(r, 1, strings.Count(r.out("tree", "/keep", "--depth", "1"), "─ "))
 }
 
 func serviceOnApache(r *real) {

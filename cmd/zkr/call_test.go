@@ -24,7 +24,7 @@ func TestSignalBeforeThereIsAConnectionEndsEveryCommand(t *testing.T) {
 	defer func() { _ = l.Close() }()
 	for _, line := range []string{
 		"lock ls /a", "elect watch /a", "barrier await /a -n 2", "barrier gate wait /a", "counter add /a", "watch /a", "tree /a",
-		"members watch /a", "service ls", "members join /a b -- true", "job ls", "job wait a", "job workers a --watch", "job join a -- true",
+		"members watch /a", "keep /a", "keep /a -- true", "service ls", "members join /a b -- true", "job ls", "job wait a", "job workers a --watch", "job join a -- true",
 	} {
 		z := start(t, command(l.Addr().String(), strings.Fields(line)...))
 		c, err := l.Accept()

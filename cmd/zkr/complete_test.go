@@ -22,7 +22,7 @@ func TestShellsComplete(t *testing.T) {
 		"elect ": "ls\t", "counter ": "next\t", "barrier gate ": "wait\t", "help barrier ": "gate\t", "lo": "lock\t",
 		"rwlock read --layout ": "kazoo\n", "counter get --format ": "text\n", "tree -o ": "json\n",
 		"service register --type ": "permanent\n", "members ls --layout ": "shallow\n",
-		"tree ": ":6\n", "tree a": ":4\n", "members join /g ": ":4\n", "members join /g a -- ": ":0\n", "job ": "workers\t", "job wait a --for ": "finished\n", "job kill ": ":4\n", "job join a -- ": ":0\n",
+		"tree ": ":6\n", "tree a": ":4\n", "members join /g ": ":4\n", "members join /g a -- ": ":0\n", "keep ": ":6\n", "keep /a ": ":4\n", "keep /a b -- ": ":0\n", "job ": "workers\t", "job wait a --for ": "finished\n", "job kill ": ":4\n", "job join a -- ": ":0\n",
 		"rebalance ": "status\t", "rebalance add --mode ": "global\n", "rebalance join --assignor ": "round-robin\n", "rebalance ls ": ":6\n", "rebalance join /g -- ": ":0\n", "elect /e -- ": ":0\n",
 		"tree --auth-file ": ":0\n", "tree --user ": ":4\n", "manual --man ": ":16\n", "lock --timeout ": ":4\n", "serve ": ":4\n",
 		"lock --t": "--timeout\t", "task ls /q --state ": "dead\n",

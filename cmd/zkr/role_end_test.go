@@ -31,6 +31,7 @@ func showsIn(_ *bed, z *zkrProcess) { z.says("in") }
 //
 // read only
 var roles = map[string]ending{
+	"keep":        {[]string{"keep", "/k"}, false, func(_ *bed, z *zkrProcess) { z.says("exists  ") }},
 	"task master": {[]string{"task", "master", "/q"}, false, func(_ *bed, z *zkrProcess) { z.says("leads  ") }},
 	"idle task worker": {[]string{"task", "worker", "/q"}, true, func(b *bed, _ *zkrProcess) {
 		// The server has the worker's znode before the worker knows; the worker follows its
@@ -69,6 +70,7 @@ var holders = map[string]ending{
 	"members join":     {[]string{"members", "join", "/m", "a"}, true, showsIn},
 	"service register": {[]string{"service", "register", "s", "--id", "a"}, true, showsIn},
 	"elect":            {[]string{"elect", "/e"}, true, showsIn},
+	"keep":             {[]string{"keep", "/k"}, true, showsIn},
 	"lock":             {[]string{"lock", "/l"}, true, showsIn},
 	"lock -n":          {[]string{"lock", "/l", "-n", "2"}, true, showsIn},
 	"rwlock read":      {[]string{"rwlock", "read", "/l"}, true, showsIn},
@@ -125,7 +127,7 @@ func TestRoleExitsWithZeroOnlyIfAllIsGivenBack(t *testing.T) {
 // TestSecondSignalEndsTheWaitForAServer at once where no command must be gone before.
 func TestSecondSignalEndsTheWaitForAServer(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"task master", "job janitor --watch"} {
+	for _, name := range []string{"keep", "task master", "job janitor --watch"} {
 		t.Run(name, func(t *testing.T) {
 			z := newBed(t).ended(roles[name], longest, true)
 			sent := time.Now()
@@ -160,6 +162,19 @@ func TestHolderExitsAsItsCommand(t *testing.T) {
 // TestStaticInstanceMayStay for good, if no server confirms its removal.
 func TestStaticInstanceMayStay(t *testing.T) {
 	z := newBed(t).ended(ending{[]string{"service", "register", "s", "--id", "a", "--type", "static"}, true, showsIn}, longest, true).ends(0)
+	assert.Contains(t, z.err.String(), "it may stay taken until its znode is deleted: ")
+}
+
+// TestPersistentKeptZnodeMayStay for good, if no server confirms its deletion.
+func TestPersistentKeptZnodeMayStay(t *testing.T) {
+	z := newBed(t).ended(ending{[]string{"keep", "/k", "--persistent"}, false, roles["keep"].ready}, 20*time.Second, true).ends(exit.CodeLost)
+	assert.Contains(t, z.err.String(), "not everything was given back: node: release /k: ")
+	assert.Contains(t, z.err.String(), "\"zkr rm /k\" deletes the znode, if it still exists\n")
+}
+
+// TestKeptContainerMayStay after the command that has run beside it.
+func TestKeptContainerMayStay(t *testing.T) {
+	z := newBed(t).ended(ending{[]string{"keep", "/k", "--container"}, true, showsIn}, longest, true).ends(0)
 	assert.Contains(t, z.err.String(), "it may stay taken until its znode is deleted: ")
 }
 

@@ -26,6 +26,7 @@ func TestNothingOutlivesAHold(t *testing.T) {
 		"elect":            holding["elect"],
 		"barrier":          holding["barrier"],
 		"job join":         {[]string{"job", "join", "words", "--identity", "a"}, ""},
+		"keep":             {[]string{"keep", "/g/a"}, "/g"},
 		"members join":     {[]string{"members", "join", "/g", "a"}, "/g"},
 		"service register": {[]string{"service", "register", "web", "--id", "a"}, "/services/web"},
 	} {

@@ -12,6 +12,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/discovery"
 	"github.com/zkrecipes/zkrecipes/dispatch"
 	"github.com/zkrecipes/zkrecipes/lock"
+	"github.com/zkrecipes/zkrecipes/node"
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 	"github.com/zkrecipes/zkrecipes/rwlock"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -118,7 +119,7 @@ func Classify(err error) *Failure {
 
 // IsBusy reports whether err means that another client has the hold or the name.
 func IsBusy(err error) bool {
-	return isAny(err, lock.ErrBusy, rwlock.ErrBusy, barrier.ErrTooMany, discovery.ErrConflict, dispatch.ErrConflict, dispatch.ErrFull, rebalanser.ErrInstanceInUse, workerctl.ErrRunning,
+	return isAny(err, lock.ErrBusy, rwlock.ErrBusy, barrier.ErrTooMany, discovery.ErrConflict, dispatch.ErrConflict, dispatch.ErrFull, node.ErrConflict, rebalanser.ErrInstanceInUse, workerctl.ErrRunning,
 		workerctl.ErrFull)
 }
 

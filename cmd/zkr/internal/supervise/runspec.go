@@ -82,6 +82,9 @@ func (e *RunSpec) RunFlags(cmd *cobra.Command) {
 	f.DurationVar(&e.Grace, "grace", DefaultGrace, "time between TERM and KILL when the command must stop")
 }
 
+// Timeout is the time limit of the wait; 0: none.
+func (e *RunSpec) Timeout() time.Duration { return e.timeout }
+
 // Check checks the flags.
 func (e *RunSpec) Check(cmd *cobra.Command) error {
 	e.graceIs = cmd.Flags().Changed("grace")

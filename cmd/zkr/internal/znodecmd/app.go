@@ -1,4 +1,4 @@
-// Package znodecmd has the commands of "zkr tree", "zkr watch" and "zkr rm".
+// Package znodecmd has the commands of "zkr tree", "zkr watch", "zkr rm" and "zkr keep".
 package znodecmd
 
 import (
@@ -17,3 +17,6 @@ func WatchCommand(a *cli.App) *cobra.Command { return (&app{a}).watch() }
 
 // RemoveCommand makes "zkr rm".
 func RemoveCommand(a *cli.App) *cobra.Command { return (&app{a}).rm() }
+
+// KeepCommand makes "zkr keep".
+func KeepCommand(a *cli.App) *cobra.Command { return (&app{a}).keep() }

@@ -236,6 +236,21 @@ func TestValues(t *testing.T) {
 	})
 }
 
+// No sign tells the kept znodes of package node from others: a child "touch" may be of any
+// program, and the servers do not tell clients that a znode has a TTL. Without guesses,
+// persistent ones are plain, and ephemeral ones are members of their folder.
+func TestKeptZnodesAreNoKindOfTheirOwn(t *testing.T) {
+	name := func(n int) string { return "/k/_c_" + uuid(n) + "-gateway-000000000" }
+	check(t, []recognized{
+		{"with a TTL", []string{"/k/nightly =host", "/k/nightly/touch v5"}, ""},
+		{"with a TTL, of Curator", []string{"/k/nightly =host", "/k/nightly/touch v5 =10.0.0.1"}, ""},
+		{"ephemeral", []string{"/k/eu e1 =10.0.0.7:80"}, "group? /k: 1 member\n"},
+		{"sequential", []string{name(1) + "1 e1", name(2) + "2 e2"}, "group? /k: 2 members\n"},
+		{"sequential and persistent", []string{name(1) + "1", name(2) + "2", name(2) + "2/touch v5"}, ""},
+		{"beside a lock", []string{"/k/_c_" + uuid(1) + "-lock-0000000001 e1", name(2) + "2"}, "mutex? /k: held by 0x1\n"},
+	})
+}
+
 func TestTablesAndMarkers(t *testing.T) {
 	owner := "_c_" + uuid(1) + "-owner"
 	check(t, []recognized{
