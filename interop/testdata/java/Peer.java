@@ -92,6 +92,7 @@ public final class Peer {
         new Values(clients).addTo(commands);
         new Gates(clients).addTo(commands);
         new Groups(clients).addTo(commands);
+        new Nodes(clients).addTo(commands);
         new Registry(clients).addTo(commands);
         new Views(clients).addTo(commands);
         for (String line; (line = in.readLine()) != null; ) {
