@@ -102,8 +102,10 @@ func places() map[string]kind {
 			return func(ctx context.Context) (*discovery.Membership, error) { return g.Join(ctx, "one", nil) }
 		})}
 	}
+	// Without TTL znodes: these stay after a Release, and the next keeper takes the same
+	// znode over, with its token.
 	keptNode := func(mode session.Mode) kind {
-		return kind{kept: true, noSession: mode == session.Persistent, setup: taking(func(e *env) func(context.Context) (*node.Kept, error) {
+		return kind{kept: true, noSession: mode != session.Ephemeral && mode != session.EphemeralSequential, setup: taking(func(e *env) func(context.Context) (*node.Kept, error) {
 			n := node.New(e.client, "/nodes/one", mode, nil)
 			return func(ctx context.Context) (*node.Kept, error) { return n.Keep(ctx, nil) }
 		})}
@@ -115,6 +117,8 @@ func places() map[string]kind {
 		"node.Kept, ephemeral":                  keptNode(session.Ephemeral),
 		"node.Kept, ephemeral and sequential":   keptNode(session.EphemeralSequential),
 		"node.Kept, of no session":              keptNode(session.Persistent),
+		"node.Kept, numbered, of no session":    keptNode(session.PersistentSequential),
+		"node.Kept, container":                  keptNode(session.Container),
 		"discovery.Membership":                  membership(discovery.Curator),
 		"discovery.Membership, Kazoo's form":    membership(discovery.Kazoo),
 		"discovery.Registration":                registration(discovery.Dynamic),
