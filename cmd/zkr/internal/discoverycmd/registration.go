@@ -19,14 +19,8 @@ func holdRegistered(ctx context.Context, a *app, g registration, what string, va
 	return supervise.HoldRenewed(ctx, a.App, supervise.Renewed{
 		Name: what, Again: "is registered again", Away: "is temporarily not registered",
 		Vars: vars, End: end, Path: func() string { return g.State().Path },
-		States: func(ctx context.Context) iter.Seq2[supervise.RenewedState, error] {
-			return func(yield func(supervise.RenewedState, error) bool) {
-				for s, err := range g.States(ctx) {
-					if !yield(supervise.RenewedState{Exists: s.Registered, Token: s.Token, Err: s.Err}, err) {
-						return
-					}
-				}
-			}
-		},
+		States: supervise.RenewedStates(g.States, func(s discovery.State) supervise.RenewedState {
+			return supervise.RenewedState{Exists: s.Registered, Token: s.Token, Err: s.Err}
+		}),
 	}, g.State().Token)
 }

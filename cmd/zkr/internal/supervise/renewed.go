@@ -28,6 +28,19 @@ type RenewedState struct {
 	Err    error // why it does not exist
 }
 
+// RenewedStates makes the states of a [Renewed] of those of its package.
+func RenewedStates[S any](states func(context.Context) iter.Seq2[S, error], of func(S) RenewedState) func(context.Context) iter.Seq2[RenewedState, error] {
+	return func(ctx context.Context) iter.Seq2[RenewedState, error] {
+		return func(yield func(RenewedState, error) bool) {
+			for s, err := range states(ctx) {
+				if !yield(of(s), err) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // renewedHold is a thing that is renewed, as a thing to hold. A renewedHold is never lost
 // for good, so its command runs on.
 type renewedHold struct {

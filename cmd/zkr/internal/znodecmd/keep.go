@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -183,15 +182,9 @@ func (k *keep) acquire(ctx context.Context, client *session.Client) (*supervise.
 	}
 	return supervise.HoldRenewed(ctx, k.app.App, supervise.Renewed{
 		Name: k.Name, Again: "was created again", Away: "temporarily does not exist", Path: kept.Path, End: kept.Release,
-		States: func(ctx context.Context) iter.Seq2[supervise.RenewedState, error] {
-			return func(yield func(supervise.RenewedState, error) bool) {
-				for s, err := range kept.States(ctx) {
-					if !yield(supervise.RenewedState{Exists: s.Exists, Token: s.Token, Err: s.Err}, err) {
-						return
-					}
-				}
-			}
-		},
+		States: supervise.RenewedStates(kept.States, func(s node.State) supervise.RenewedState {
+			return supervise.RenewedState{Exists: s.Exists, Token: s.Token, Err: s.Err}
+		}),
 	}, kept.Token()), nil
 }
 
@@ -241,7 +234,7 @@ func (k *keep) release(ctx context.Context, kept *node.Kept) error {
 		return err
 	}
 	return &exit.Failure{ // without the hint that the end of the session helps
-		Code: exit.CodeLost, Err: fmt.Errorf("not everything was given back: %s", err),
+		Code: exit.CodeLost, Err: errors.New("not everything was given back: " + err.Error()),
 		Hint: fmt.Sprintf("\"zkr rm %s\" deletes the znode, if it still exists", cli.Readable([]byte(kept.Path()))),
 	}
 }
