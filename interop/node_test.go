@@ -87,6 +87,10 @@ func TestNodeIsKeptWithCurator(t *testing.T) {
 			was := k.Token()
 			require.NoError(t, current(t, c).Delete(ctx, path, -1))
 			awaitKept(t, k, was)
+			awaitTrue(t, "both", func() bool { // the second one writes its data over that of the first
+				_, stat, exists := dataAt(t, c, path)
+				return exists && stat.Version > 0
+			})
 			require.NoError(t, k.SetData(ctx, []byte("go at last")))
 			awaitData(t, c, path, "go at last")
 
