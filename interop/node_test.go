@@ -84,6 +84,9 @@ func TestNodeIsKeptWithCurator(t *testing.T) {
 			do("set", "java again")
 			awaitData(t, c, path, "java again")
 
+			// Curator sets its watch again after each change of the data, and does not notice a
+			// znode that was deleted and created in between.
+			watched(t, path, func(sessions []int64) bool { return len(sessions) == 2 })
 			was := k.Token()
 			require.NoError(t, current(t, c).Delete(ctx, path, -1))
 			awaitKept(t, k, was)
