@@ -103,9 +103,10 @@
 //
 // If the reply to the creation of an instance is lost, the registration finds its
 // znode by the name, the session and the data. If another client has written into
-// the znode before that, a Dynamic instance is found nevertheless. A
-// DynamicSequential one is registered a second time, and the written znode stays
-// until the session ends; a Static or Permanent one is a conflict.
+// the znode before that, the owner takes it for another client's: a sequential
+// instance is registered a second time, any other reports a conflict, until the
+// session ends. To take every written znode of the session for the own one would be
+// worse: it could be that of another registry in this process.
 //
 // ZooKeeper does not report a changed access list, and servers from 3.8.4 and 3.9.2
 // on do not report to a client the events of a znode that the client may not read. If
@@ -128,9 +129,8 @@
 // All methods may be called from any number of goroutines. Use one Registry per
 // base path and one Group per path in a process: they record which of their
 // znodes belong to which registration, and which sessions were their own. Two
-// registries with one client that register the same instance could take each
-// other's znode for their own after a lost reply, if the instances are equal to
-// the byte, or another client has written into the znode.
+// registries with one client that register the same instance, equal to the
+// byte, could take each other's znode for their own after a lost reply.
 //
 // The client's observer receives each znode that goes with a session as a hold: a
 // registration after a loss, and after a Move, is another hold. A Static or Permanent

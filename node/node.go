@@ -93,6 +93,7 @@ func (n *Node) entry(data []byte) *keeping.Entry {
 		Data:   append([]byte{}, data...), // not nil: the znode has data, of length 0
 		Folder: !isEphemeral(n.mode),
 		Stays:  hasTTL(n.mode),
+		Sole:   true,
 	}
 	switch {
 	case isSequential(n.mode):

@@ -195,7 +195,7 @@ func (t *registrar) findMade(ctx context.Context, want *Entry, owner int64) (*pl
 				continue
 			case err != nil:
 				return nil, err
-			case stat.EphemeralOwner != owner || !want.isMadeOf(data, stat):
+			case stat.EphemeralOwner != owner || !want.isMadeOf(data):
 				continue
 			}
 			if t.k.cfg.Owned.own(t.k, path, stat.Czxid) {

@@ -21,6 +21,9 @@ type Entry struct {
 	// Random: the name is new, and no other client uses it, so that a znode of this name
 	// is this entry, whatever its data.
 	Random bool
+	// Sole: no other registration of the client has this path, so that a znode of it that
+	// goes with the session is this entry, whatever its data.
+	Sole bool
 	// Stays: the end of the registration leaves the znode as it is.
 	Stays bool
 	// Folder: the znode may have children, which keep it from being deleted. Then it stays
@@ -55,14 +58,9 @@ func (e *Entry) reported() string {
 	return e.Dir
 }
 
-// isMadeOf reports whether e may have made a znode that has this data, and was made by
-// e's session if e goes with a session. If another client has written into the znode, the
-// data tells nothing: an ephemeral znode of the path is e's own, unless it belongs to
-// another registration. Sequential znodes of one name may be of several registrations, each
-// of which must find its own.
-func (e *Entry) isMadeOf(data []byte, stat session.Stat) bool {
-	written := stat.Version > 0
-	return e.Random || bytes.Equal(data, e.Data) || written && e.Mode == session.Ephemeral
+// isMadeOf reports whether data of the znode that e may have made is that of e.
+func (e *Entry) isMadeOf(data []byte) bool {
+	return e.Random || e.Sole && e.Ephemeral() || bytes.Equal(data, e.Data)
 }
 
 // stays reports whether nothing is to be done for e, which may be nil, when no entry is

@@ -84,7 +84,7 @@ func TestDispatchQueuesAreRecognized(t *testing.T) {
 	}
 	worker := dispatch.NewWorker(s.actor("worker"), path, handler, &dispatch.WorkerOptions{Name: "mailer-1", Concurrency: 2})
 	s.waits(func(ctx context.Context) { _ = worker.Run(ctx) })
-	id, _, err := queue.SubmitUnique(s.ctx, dispatch.Task{}, "nightly", 0)
+	id, _, err := queue.SubmitUnique(s.ctx, dispatch.Task{Delay: time.Hour}, "nightly", 0)
 	require.NoError(t, err)
 	require.NoError(t, queue.Cancel(s.ctx, id))
 	for name, every := range map[string]time.Duration{"yearly/report": 365 * 24 * time.Hour, "often": time.Second} {
