@@ -1,0 +1,128 @@
+package doctor
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Server has the answers of a server about itself. A figure without an answer is zero.
+type Server struct {
+	Address string
+	// Err is why the server cannot be reached; nil if it can, or was not asked.
+	Err error
+	// Words are the answers by word; Refused are the words that are not allowed, Silent
+	// those without an answer.
+	Words           map[string]string
+	Refused, Silent []string
+}
+
+// notServing is what a server without a quorum answers.
+const notServing = "not currently serving requests"
+
+// Serving reports whether the server serves clients.
+func (s *Server) Serving() bool { return s.Mode() != "" }
+
+// refusing reports whether the server has said that it serves no clients.
+func (s *Server) refusing() bool { return strings.Contains(s.Words["srvr"], notServing) }
+
+// Mode is "leader", "follower", "observer", "standalone" or "read-only"; "" if unknown.
+func (s *Server) Mode() string { return s.line("srvr", "Mode: ") }
+
+// Version is the version, such as "3.9.4"; "" if unknown.
+func (s *Server) Version() string {
+	v := s.line("srvr", "Zookeeper version: ")
+	if end := strings.IndexFunc(v, func(r rune) bool { return r != '.' && (r < '0' || r > '9') }); end >= 0 {
+		v = v[:end]
+	}
+	return v
+}
+
+// Latency is the average time of a request in the server, in milliseconds.
+func (s *Server) Latency() float64 {
+	_, rest, _ := strings.Cut(s.line("srvr", "Latency min/avg/max: "), "/")
+	average, _, _ := strings.Cut(rest, "/")
+	ms, _ := strconv.ParseFloat(average, 64)
+	return ms
+}
+
+// Outstanding is how many requests wait in the server.
+func (s *Server) Outstanding() int64 { return number(s.line("srvr", "Outstanding: ")) }
+
+// monitored is a value of the word mntr.
+func (s *Server) monitored(key string) (int64, bool) {
+	text := s.line("mntr", "zk_"+key+"\t")
+	return number(text), text != ""
+}
+
+// setting is a value of the word conf.
+func (s *Server) setting(key string) string { return s.line("conf", key+"=") }
+
+// duration is a setting in milliseconds.
+func (s *Server) duration(key string) time.Duration {
+	return time.Duration(number(s.setting(key))) * time.Millisecond
+}
+
+// Tick is the tick, and Least and Most are the limits of session timeouts; 0 if unknown.
+func (s *Server) Tick() time.Duration { return s.duration("tickTime") }
+
+// Least is the shortest session timeout that the server grants.
+func (s *Server) Least() time.Duration { return s.duration("minSessionTimeout") }
+
+// Most is the longest session timeout that the server grants.
+func (s *Server) Most() time.Duration { return s.duration("maxSessionTimeout") }
+
+// voters is how many servers vote, as far as the server says so.
+func (s *Server) voters() (n int) {
+	for line := range strings.Lines(s.Words["conf"]) {
+		if strings.HasPrefix(line, "server.") && !strings.Contains(line, ":observer") {
+			n++
+		}
+	}
+	return n
+}
+
+// line is the rest of the line of a word's answer that begins with prefix.
+func (s *Server) line(word, prefix string) string {
+	for line := range strings.Lines(s.Words[word]) {
+		if rest, ok := strings.CutPrefix(line, prefix); ok {
+			return strings.TrimSpace(rest)
+		}
+	}
+	return ""
+}
+
+func number(text string) int64 {
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return n
+}
+
+// connection is a client's connection, by the word cons.
+type connection struct {
+	client  string // the address without the port
+	session string
+	timeout time.Duration // 0 without a session
+}
+
+func (s *Server) connections() (out []connection) {
+	for line := range strings.Lines(s.Words["cons"]) {
+		address, rest, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "/"), "[")
+		if !ok {
+			continue
+		}
+		c := connection{client: address}
+		if i := strings.LastIndexByte(address, ':'); i >= 0 {
+			c.client = address[:i]
+		}
+		for field := range strings.SplitSeq(strings.TrimSuffix(rest, ")"), ",") {
+			switch key, value, _ := strings.Cut(field, "="); key {
+			case "sid":
+				c.session = value
+			case "to":
+				c.timeout = time.Duration(number(value)) * time.Millisecond
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}
