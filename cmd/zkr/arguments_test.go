@@ -17,6 +17,8 @@ import (
 func TestWrongArgumentsOfAllCommandsAreRefused(t *testing.T) {
 	t.Parallel()
 	for line, says := range map[string]string{
+		"doctor a":                                  "begins with /",
+		"doctor --no-write --failover":              "exclude each other",
 		"rwlock nonsense":                           `zkr rwlock has no command "nonsense"`,
 		"rwlock reed /a -- true":                    "did you mean read?",
 		"rwlock read":                               "which lock, and which command? zkr rwlock read PATH -- CMD",
@@ -256,6 +258,7 @@ func TestWrongArgumentsOfAllCommandsAreRefused(t *testing.T) {
 //
 // read only
 var everyCommand = []string{
+	"doctor", "doctor /a --no-write", "doctor --failover",
 	"lock /a -- true", "lock ls", "lock ls /a", "lock revoke /a", "lock break /a --reason r --yes", "rwlock read /a -- true", "rwlock write /a -- true", "rwlock ls /a",
 	"elect /a -- true", "elect /a --again -- true", "elect ls /a", "elect watch /a", "elect depose /a --reason r --yes",
 	"barrier await /a -n 1", "barrier enter /a -n 1 -- true", "barrier ls /a",

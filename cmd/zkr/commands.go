@@ -9,6 +9,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/countercmd"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/democmd"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/discoverycmd"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/doctorcmd"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/electcmd"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exportercmd"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/fencecmd"
@@ -60,7 +61,7 @@ func (a *app) root() *cobra.Command {
 		Short:   "Coordinate processes through ZooKeeper: locks, elections, barriers, counters, values, members, services, jobs, tasks, resources",
 		Long:    rootHelp,
 		Example: "  zkr demo\n  zkr serve &\n  zkr lock /locks/backup -- ./backup\n  zkr lock ls /locks/backup",
-	}, barriercmd.Command(&a.App), countercmd.Command(&a.App), democmd.Command(&a.App), democmd.WorkerCommand(&a.App),
+	}, barriercmd.Command(&a.App), countercmd.Command(&a.App), democmd.Command(&a.App), democmd.WorkerCommand(&a.App), doctorcmd.Command(&a.App),
 		electcmd.Command(&a.App), exportercmd.Command(&a.App), fencecmd.Command(&a.App), historycmd.Command(&a.App), supervise.SupervisorCommand(&a.App), jobcmd.Command(&a.App), znodecmd.KeepCommand(&a.App), countercmd.LatchCommand(&a.App), lockcmd.Command(&a.App), a.Manual(),
 		discoverycmd.MembersCommand(&a.App), rebalancecmd.Command(&a.App), znodecmd.RemoveCommand(&a.App), rwlockcmd.Command(&a.App), servecmd.Command(&a.App),
 		discoverycmd.ServiceCommand(&a.App), statuscmd.Command(&a.App), taskcmd.Command(&a.App), znodecmd.TreeCommand(&a.App), uicmd.Command(&a.App), valuecmd.Command(&a.App), a.version(),

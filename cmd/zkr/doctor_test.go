@@ -1,0 +1,220 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/doctor"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+	"github.com/zkrecipes/zkrecipes/zktest/apache"
+)
+
+// diagnosis is what "zkr doctor" prints as JSON.
+type diagnosis struct {
+	Findings  []doctor.Finding
+	NotSeen   []doctor.Unseen `json:"not_seen"`
+	RoundTrip *struct {
+		Median float64 `json:"median_ms"`
+	} `json:"round_trip"`
+	Failover *struct {
+		From, To string
+		Kept     bool
+	}
+}
+
+func diagnose(t *testing.T, servers string, args ...string) (d diagnosis) {
+	t.Helper()
+	z := start(t, command(servers, append([]string{"doctor", "-o", "json", "--connect-timeout", "5s"}, args...)...)).wait()
+	require.NoError(t, json.Unmarshal([]byte(z.out.String()), &d), "%s%s", z.out, z.err)
+	serious := slices.ContainsFunc(d.Findings, func(f doctor.Finding) bool { return f.Level != recognize.Hint })
+	assert.Equal(t, serious, z.code == exit.CodeFailed, "the exit code is that of the findings: %s%s", z.out, z.err)
+	return d
+}
+
+func (b *bed) diagnose(args ...string) diagnosis {
+	b.Helper()
+	return diagnose(b.T, b.srv.Addr(), args...)
+}
+
+// where are the places of the findings with a name.
+func (d diagnosis) where(name string) (out []string) {
+	for _, f := range d.Findings {
+		if f.Name == name {
+			out = append(out, f.Where)
+		}
+	}
+	return out
+}
+
+func TestEachFindingOfDoctorHasASection(t *testing.T) {
+	text, err := os.ReadFile("../../docs/doctor.md")
+	require.NoError(t, err)
+	var sections []string
+	for _, m := range regexp.MustCompile(`(?m)^### (\S+)$`).FindAllStringSubmatch(string(text), -1) {
+		sections = append(sections, m[1])
+	}
+	slices.Sort(sections)
+	assert.Equal(t, doctor.Names(), sections)
+	for _, kind := range []recognize.Kind{
+		recognize.Mutex, recognize.RWLock, recognize.Semaphore, recognize.Election, recognize.Gate, recognize.Barrier, recognize.Double, recognize.Counter,
+		recognize.Value, recognize.Group, recognize.Service, recognize.Job, recognize.Rebalancer, recognize.Tasks, recognize.Queue,
+	} {
+		assert.Contains(t, sections, doctor.ApplicationName(kind))
+	}
+}
+
+func TestDoctorSeesServersComeAndGo(t *testing.T) {
+	b := newBedOf(t, 3)
+	d := b.diagnose("--failover")
+	for _, name := range []string{"server.unreachable", "server.not-serving", "ensemble.no-leader", "ensemble.single", "ensemble.leaders", "failover.lost", "roundtrip.failed", "timeout.unsound"} {
+		assert.Empty(t, d.where(name), name)
+	}
+	assert.Len(t, d.where("server.version"), 3, "zktest calls itself 3.8.0")
+	require.NotNil(t, d.RoundTrip)
+	assert.Positive(t, d.RoundTrip.Median)
+	require.NotNil(t, d.Failover)
+	assert.True(t, d.Failover.Kept)
+	assert.NotEqual(t, d.Failover.From, d.Failover.To)
+	names, err := b.srv.Children("/")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"zookeeper"}, names, "the scratch path was removed")
+
+	follower := b.srv.Leader()%3 + 1
+	require.NoError(t, b.srv.Stop(follower))
+	assert.Equal(t, []string{b.srv.ServerAddr(follower)}, b.diagnose("--no-write").where("server.unreachable"))
+	other := follower%3 + 1
+	require.NoError(t, b.srv.Stop(other))
+	eventually(t, func() bool { return len(b.diagnose().where("ensemble.no-leader")) == 1 }, "the last server notices")
+	assert.Len(t, b.diagnose().where("server.not-serving"), 1)
+	require.NoError(t, b.srv.Restart(follower))
+	require.NoError(t, b.srv.Restart(other))
+	require.NoError(t, b.srv.WaitLeader(b.ctx))
+	eventually(t, func() bool { return len(b.diagnose("--no-write").where("server.not-serving")) == 0 }, "all serve")
+}
+
+func TestDoctorOfReadOnlyServer(t *testing.T) {
+	b := newBedWith(t, &zktest.Options{Servers: 3, MaxSessionTimeout: longest, ReadOnly: true})
+	require.NoError(t, b.srv.Stop(1))
+	require.NoError(t, b.srv.Stop(2))
+	eventually(t, func() bool { return len(b.diagnose("--no-write").where("server.read-only")) == 1 }, "the last server is read-only")
+}
+
+func TestDoctorOfTwoEnsemblesInOneList(t *testing.T) {
+	b := newBed(t)
+	d := b.diagnose()
+	assert.Empty(t, d.where("ensemble.leaders"))
+	assert.Len(t, d.where("ensemble.single"), 1)
+	other, err := zktest.Start(nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = other.Close() })
+	d = diagnose(t, b.srv.Addr()+","+other.Addr(), "--no-write")
+	assert.Len(t, d.where("ensemble.leaders"), 1)
+	assert.Len(t, d.where("settings.differ"), 1, "their ticks differ")
+}
+
+func TestDoctorOfTimeoutsThatAreTooShort(t *testing.T) {
+	b := newBedWith(t, &zktest.Options{MinSessionTimeout: tick, MaxSessionTimeout: longest})
+	assert.Len(t, b.diagnose("--no-write").where("timeout.unsound"), 1)
+	s, err := session.Connect(b.ctx, b.srv.Addr(), &session.Options{Timeout: 2 * tick, TickTime: tick})
+	require.NoError(t, err)
+	assert.Len(t, b.diagnose("--no-write").where("timeout.unsound"), 2, "the session is one, too")
+	require.NoError(t, s.Close(b.ctx))
+	assert.Len(t, b.diagnose("--no-write").where("timeout.unsound"), 1)
+}
+
+func TestDoctorOfData(t *testing.T) {
+	b := newBed(t)
+	b.orphan("/lost")
+	for i := range 5300 {
+		require.NoError(t, b.srv.Create(fmt.Sprintf("/lost-%s%d", strings.Repeat("x", 90), i), nil))
+	}
+	d := b.diagnose("--no-write")
+	assert.Equal(t, []string{"/"}, d.where("parent.large"))
+	assert.Len(t, d.where("app.mutex"), 1)
+	assert.Equal(t, []string{"/"}, d.where("acl.open"))
+	s, err := b.client().Session(b.ctx)
+	require.NoError(t, err)
+	_, err = s.SetACL(b.ctx, "/lost", session.WorldACL(session.PermRead), -1)
+	require.NoError(t, err)
+	require.NoError(t, b.srv.DeleteAll("/lost/"+b.contenders("/lost")[0]))
+	d = b.diagnose("/lost")
+	for _, name := range []string{"parent.large", "app.mutex", "acl.open"} {
+		assert.Empty(t, d.where(name), name)
+	}
+	assert.True(t, slices.ContainsFunc(d.NotSeen, func(u doctor.Unseen) bool { return strings.Contains(u.What, "may not be created") }))
+}
+
+// A lock that is never granted, and a session that ends after the cut.
+func TestDoctorOfFailures(t *testing.T) {
+	b := newBed(t)
+	expire := func(op, part string) (remove func()) {
+		return b.srv.OnRequest(func(r zktest.Request) zktest.Action {
+			if strings.Contains(r.Op, op) && strings.Contains(r.Path, "zkr-doctor-") && strings.Contains(r.Path, part) {
+				return zktest.Action{Do: zktest.ExpireBefore}
+			}
+			return zktest.Action{}
+		})
+	}
+	remove := expire("create", "/lock/")
+	assert.Len(t, b.diagnose("--connect-timeout", "3s").where("roundtrip.failed"), 1)
+	remove()
+	remove = expire("exists", "/failover/")
+	d := b.diagnose("--failover")
+	assert.Len(t, d.where("failover.lost"), 1)
+	require.NotNil(t, d.Failover)
+	assert.False(t, d.Failover.Kept)
+	remove()
+	d = b.diagnose("--failover")
+	assert.Empty(t, d.where("roundtrip.failed"))
+	assert.Empty(t, d.where("failover.lost"))
+}
+
+func TestDoctorIsReadable(t *testing.T) {
+	b := newBed(t)
+	b.orphan("/lost")
+	z := b.run("doctor").ends(exit.CodeFailed)
+	assert.True(t, strings.HasPrefix(z.out.String(), "bad   app.mutex  /lost/"), z.out)
+	assert.Contains(t, z.out.String(), "      more:     docs/doctor.md#appmutex\n")
+	assert.Contains(t, z.out.String(), "a lock was acquired and released 5 times")
+	for line := range strings.Lines(z.out.String()) {
+		assert.LessOrEqual(t, len(line), 130, line)
+	}
+}
+
+// TestDoctorOnApache: by default servers allow only srvr.
+func TestDoctorOnApache(t *testing.T) {
+	t.Parallel()
+	open := apache.Require(t, &apache.Options{Heap: 96, TickTime: apacheTick, Own: true, Config: map[string]string{"maxClientCnxns": "3"}})
+	d := diagnose(t, open.Connect(), "--failover")
+	assert.Len(t, d.where("server.words"), 1)
+	require.NotNil(t, d.Failover)
+	assert.True(t, d.Failover.Kept)
+	assert.Empty(t, d.where("server.connections"))
+	for range 2 {
+		c, err := session.Connect(t.Context(), open.Connect(), &session.Options{Timeout: 3 * apacheTick})
+		require.NoError(t, err)
+		defer func() { _ = c.Close(t.Context()) }()
+	}
+	d = diagnose(t, open.Connect(), "--no-write")
+	assert.Len(t, d.where("server.connections"), 1, "the two, and the connection that asks")
+	assert.Empty(t, d.where("timeout.unsound"))
+
+	closed := apache.Require(t, &apache.Options{Heap: 96, TickTime: apacheTick, Own: true, Config: map[string]string{"4lw.commands.whitelist": "srvr"}})
+	d = diagnose(t, closed.Connect())
+	assert.Empty(t, d.where("server.words"))
+	assert.True(t, slices.ContainsFunc(d.NotSeen, func(u doctor.Unseen) bool { return strings.Contains(u.What, "not allowed: mntr, conf, cons") }), d.NotSeen)
+	assert.Less(t, time.Duration(d.RoundTrip.Median*float64(time.Millisecond)), limit)
+}

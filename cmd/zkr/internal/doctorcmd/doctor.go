@@ -1,0 +1,185 @@
+package doctorcmd
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/doctor"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+const doctorHelp = `Audits the servers and what runs on them at and below ROOT, and says what to do: the
+state, version, load and settings of each server, session timeouts, long lists of
+children, access lists, clocks, and the problems that "zkr status" shows. The worst
+finding comes first. The page docs/doctor.md has a section for each finding.
+
+The servers are those of --servers, or with --follow-ensemble those of the ensemble's
+configuration. They are asked with the four-letter words srvr, mntr, conf, cons, dirs,
+isro and gtmk. By default servers allow only srvr: the output says what was not seen.
+Over TLS there are no words.
+
+zkr acquires and releases a lock on a scratch path below ROOT five times, and removes
+the path. --no-write leaves this out, and the comparison of the clocks with it. With
+--failover, zkr also cuts a connection of its own while it holds the scratch lock, and
+shows how long the next server took to answer.
+
+The exit code is 1 if there are findings of the levels bad or warn; a hint is no reason.
+If not all servers but no session can be had, zkr still shows what the servers say.
+`
+
+// choices are the flags.
+type choices struct{ noWrite, failover bool }
+
+// doctor is "zkr doctor".
+func (a *app) doctor() *cobra.Command {
+	var v choices
+	cmd := &cobra.Command{
+		Annotations: cli.Does(cli.Connects),
+		Use:         "doctor [ROOT]",
+		Short:       "Audit the servers and what runs on them, and say what to do",
+		Long:        doctorHelp,
+		Example: "  zkr doctor\n" +
+			"  zkr doctor /app --failover\n" +
+			"  zkr doctor --no-write -o json | jq -r '.findings[] | [.level, .name, .where] | @tsv'",
+		Args: cli.OptionalPath,
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
+			if v.noWrite && v.failover {
+				return exit.Usage("--no-write and --failover exclude each other: a failover needs the scratch lock")
+			}
+			root := "/"
+			if len(args) > 0 {
+				root = args[0]
+			}
+			return a.run(cmd.Context(), root, v)
+		}),
+	}
+	cmd.Flags().BoolVar(&v.noWrite, "no-write", false, "write nothing: no round trip, and no comparison of the clocks")
+	cmd.Flags().BoolVar(&v.failover, "failover", false, "cut a connection of zkr's own, and measure the time to the next server")
+	return cmd
+}
+
+func (a *app) run(ctx context.Context, root string, v choices) error {
+	list, err := a.ConnectString()
+	if err != nil {
+		return err
+	}
+	r := &report{Root: root, At: time.Now(), Servers: []serverRow{}, Findings: []doctor.Finding{}, NotSeen: []doctor.Unseen{}}
+	var servers []*doctor.Server
+	if !a.Flags.TLS {
+		servers = doctor.Ask(ctx, split(list))
+	}
+	examined := false
+	err = a.LongCall(ctx, func(ctx context.Context, client *session.Client) error {
+		examined = true
+		if err := a.examine(ctx, client, r, v); err != nil {
+			return err
+		}
+		if !a.Flags.TLS {
+			servers = append(servers, doctor.Ask(ctx, without(client.Servers(), servers))...)
+		}
+		return nil
+	})
+	answered := slices.ContainsFunc(servers, func(s *doctor.Server) bool { return s.Err == nil })
+	if err != nil && (examined || !answered || !errors.Is(err, session.ErrUnreachable)) {
+		return err
+	}
+	if err != nil {
+		r.NotSeen = append(r.NotSeen, doctor.Unseen{Where: "ensemble", What: "the znodes: " + err.Error(), Remedy: "repair the servers first, and run zkr doctor again"})
+	}
+	r.addServers(servers, a.Flags.TLS)
+	return a.show(r)
+}
+
+// split are the servers of a connect string. Errors in it are found when zkr connects.
+func split(list string) (out []string) {
+	hosts, _, _ := strings.Cut(list, "/")
+	for part := range strings.SplitSeq(hosts, ",") {
+		if part = strings.TrimSpace(part); strings.LastIndexByte(part, ':') <= strings.LastIndexByte(part, ']') {
+			part += ":2181"
+		}
+		out = append(out, part)
+	}
+	return out
+}
+
+// without are the addresses that were not asked.
+func without(addresses []string, asked []*doctor.Server) []string {
+	return slices.DeleteFunc(addresses, func(address string) bool {
+		return slices.ContainsFunc(asked, func(s *doctor.Server) bool { return s.Address == address })
+	})
+}
+
+// examine looks at what a client sees.
+func (a *app) examine(ctx context.Context, client *session.Client, r *report, v choices) error {
+	exists := false
+	if err := ui.Observe(ctx, client, r.Root, func(ctx context.Context, m *ui.Model) error {
+		view, err := m.Await(ctx)
+		if err != nil {
+			return err
+		}
+		exists = view.Exists
+		r.addFindings(doctor.Problems(view.Things)...)
+		r.addFindings(doctor.Parents(view.World, r.Root)...)
+		if n := len(view.Denied); n > 0 {
+			r.NotSeen = append(r.NotSeen, doctor.Unseen{Where: r.Root, What: cli.Count(n, "znode") + " that may not be read", Remedy: "run zkr doctor with credentials (ZKR_AUTH) that may read them"})
+		}
+		lists, err := a.accessLists(ctx, client, r, view.Things, exists)
+		if err == nil {
+			r.addFindings(doctor.Open(lists)...)
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	switch {
+	case v.noWrite:
+		r.NotSeen = append(r.NotSeen, doctor.Unseen{Where: r.Root, What: "round trip, clocks", Remedy: "leave --no-write out"})
+		return nil
+	case !exists:
+		r.NotSeen = append(r.NotSeen, doctor.Unseen{Where: r.Root, What: "round trip, clocks: there is no such znode", Remedy: "create ROOT, or name another one"})
+		return nil
+	}
+	return a.exercise(ctx, client, r, v)
+}
+
+// mostLists is how many access lists are read at most.
+const mostLists = 1000
+
+// accessLists reads those of ROOT and of the paths of recipes.
+func (a *app) accessLists(ctx context.Context, client *session.Client, r *report, things []*recognize.Thing, exists bool) (out []doctor.Access, err error) {
+	s, err := client.Session(ctx)
+	if err != nil || !exists {
+		return nil, err
+	}
+	paths := []string{r.Root}
+	for _, t := range things {
+		if t.Path != r.Root && len(paths) < mostLists {
+			paths = append(paths, t.Path)
+		}
+	}
+	denied := 0
+	for _, path := range paths {
+		acl, _, err := s.ACL(ctx, path)
+		switch {
+		case errors.Is(err, session.ErrNoNode):
+		case errors.Is(err, session.ErrNoAuth):
+			denied++
+		case err != nil:
+			return nil, err
+		default:
+			out = append(out, doctor.Access{Path: path, ACL: acl})
+		}
+	}
+	if denied > 0 || len(things) >= mostLists {
+		r.NotSeen = append(r.NotSeen, doctor.Unseen{Where: r.Root, What: cli.Count(denied+max(0, len(things)+1-mostLists), "access list"), Remedy: "name a ROOT with fewer recipes, or credentials that may read the lists"})
+	}
+	return out, nil
+}
