@@ -15,7 +15,7 @@ type fault struct {
 }
 
 // faults are those of docs/guarantees.md#assumptions, and security advisories, by the
-// records of the CVE programme.
+// records of the CVE program.
 //
 // read only
 var faults = []fault{

@@ -32,7 +32,7 @@ the path. --no-write leaves this out, and the comparison of the clocks with it. 
 shows how long the next server took to answer.
 
 The exit code is 1 if there are findings of the levels bad or warn; a hint is no reason.
-If not all servers but no session can be had, zkr still shows what the servers say.
+If zkr gets no session, but a server answers, zkr shows what the servers say.
 `
 
 // choices are the flags.
@@ -72,21 +72,25 @@ func (a *app) run(ctx context.Context, root string, v choices) error {
 		return err
 	}
 	r := &report{Root: root, At: time.Now(), Servers: []serverRow{}, Findings: []doctor.Finding{}, NotSeen: []doctor.Unseen{}}
-	var servers []*doctor.Server
-	if !a.Flags.TLS {
-		servers = doctor.Ask(ctx, split(list))
+	ask := func(ctx context.Context, addresses []string) []*doctor.Server {
+		if a.Flags.TLS {
+			return nil
+		}
+		return doctor.Ask(ctx, addresses)
 	}
+	var servers []*doctor.Server
 	examined := false
 	err = a.LongCall(ctx, func(ctx context.Context, client *session.Client) error {
 		examined = true
 		if err := a.examine(ctx, client, r, v); err != nil {
 			return err
 		}
-		if !a.Flags.TLS {
-			servers = append(servers, doctor.Ask(ctx, without(client.Servers(), servers))...)
-		}
+		servers = ask(ctx, union(split(list), client.Servers()))
 		return nil
 	})
+	if !examined && errors.Is(err, session.ErrUnreachable) {
+		servers = ask(ctx, split(list))
+	}
 	answered := slices.ContainsFunc(servers, func(s *doctor.Server) bool { return s.Err == nil })
 	if err != nil && (examined || !answered || !errors.Is(err, session.ErrUnreachable)) {
 		return err
@@ -110,11 +114,11 @@ func split(list string) (out []string) {
 	return out
 }
 
-// without are the addresses that were not asked.
-func without(addresses []string, asked []*doctor.Server) []string {
-	return slices.DeleteFunc(addresses, func(address string) bool {
-		return slices.ContainsFunc(asked, func(s *doctor.Server) bool { return s.Address == address })
-	})
+// union are the addresses of two lists, each once.
+func union(a, b []string) []string {
+	out := slices.Concat(a, b)
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // examine looks at what a client sees.

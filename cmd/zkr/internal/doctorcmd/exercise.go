@@ -139,12 +139,20 @@ func (a *app) failover(ctx context.Context, r *report, scratch string) error {
 		return err
 	}
 	defer func() { _ = cli.CloseClient(ctx, client) }()
-	held, err := lock.New(client, scratch+"/failover", nil).Lock(ctx)
+	s, err := client.Session(ctx)
 	if err != nil {
 		return err
 	}
-	limited, cancel := context.WithTimeout(ctx, held.Session().Timeout()+a.Flags.ConnectTimeout)
+	limited, cancel := context.WithTimeout(ctx, s.Timeout()+a.Flags.ConnectTimeout)
 	defer cancel()
+	held, err := lock.New(client, scratch+"/failover", nil).Lock(limited)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		r.addFindings(doctor.Failed(scratch, err))
+		return nil
+	}
 	from := client.State()
 	begun := time.Now()
 	d.cut()
@@ -162,13 +170,19 @@ func (a *app) failover(ctx context.Context, r *report, scratch string) error {
 		r.addFindings(doctor.LostAtFailover(scratch, err))
 		return nil
 	}
-	return held.Unlock(limited)
+	if err := held.Unlock(limited); err != nil {
+		r.addFindings(doctor.Failed(scratch, err))
+	}
+	return nil
 }
 
 // answers waits until the session of held has a later connection than from, and a server
 // has answered on it.
 func answers(ctx context.Context, client *session.Client, held *lock.Held, from session.State) error {
-	for state := range client.States(ctx) {
+	for state, err := range client.States(ctx) {
+		if err != nil {
+			return err
+		}
 		if state.Status != session.Connected || !state.Since.After(from.Since) {
 			if err := session.ContextErr(held.Context()); err != nil {
 				return err
