@@ -12,7 +12,7 @@ import (
 // server makes the answers of a healthy leader of three; words replace some.
 func server(words map[string]string) *doctor.Server {
 	s := &doctor.Server{Address: "a:2181", Words: map[string]string{
-		"srvr": "Zookeeper version: 3.9.4-x, built on 2025\nLatency min/avg/max: 0/50.0/900\nOutstanding: 100\nMode: leader\n",
+		"srvr": "Zookeeper version: 3.9.5-x, built on 2025\nLatency min/avg/max: 0/50.0/900\nOutstanding: 100\nMode: leader\n",
 		"mntr": "zk_watch_count\t1000000\nzk_open_file_descriptor_count\t79\nzk_max_file_descriptor_count\t100\nzk_approximate_data_size\t1000\nzk_synced_followers\t2\n",
 		"conf": "dataDir=/d\ndataDirSize=2147483648\ndataLogDir=/d\ndataLogSize=2147483648\ntickTime=2000\nmaxClientCnxns=60\nminSessionTimeout=4000\nmaxSessionTimeout=40000\nserver.1=a\nserver.2=b\nserver.3=c\n",
 		"cons": " /10.0.0.1:5[1](queued=0,recved=1,sent=1,sid=0x1,lop=PING,est=1,to=6000,lcxid=0x1)\n\n",
@@ -34,7 +34,7 @@ func found(all []doctor.Finding) map[string]bool {
 // None of these states can be had from a test server, nor at will from a real one: a server
 // under load, full disks, several versions and an even number of servers.
 func TestFindingsOfServersBeginAtTheirLimits(t *testing.T) {
-	follower := map[string]string{"srvr": "Zookeeper version: 3.9.4-x\nMode: follower\n", "mntr": "", "cons": ""}
+	follower := map[string]string{"srvr": "Zookeeper version: 3.9.5-x\nMode: follower\n", "mntr": "", "cons": ""}
 	three := []*doctor.Server{server(nil), server(follower), server(follower)}
 	assert.Empty(t, found(doctor.Servers(three)), "all is at the limits")
 	assert.Empty(t, doctor.NotSeen(three))
@@ -52,7 +52,7 @@ func TestFindingsOfServersBeginAtTheirLimits(t *testing.T) {
 		"server.version":      {"srvr": "Zookeeper version: 3.9.3-x\nMode: leader\n"},
 		"server.words":        {"gtmk": "306"},
 		"ensemble.not-synced": {"mntr": "zk_synced_followers\t1\n"},
-		"ensemble.versions":   {"srvr": "Zookeeper version: 3.9.5-x\nMode: leader\n"},
+		"ensemble.versions":   {"srvr": "Zookeeper version: 3.9.6-x\nMode: leader\n"},
 		"settings.differ":     {"conf": "tickTime=2000\nminSessionTimeout=4000\nmaxSessionTimeout=60000\nserver.1=a\nserver.2=b\nserver.3=c\n"},
 		"ensemble.leaders":    {"srvr": "Mode: leader\n"},
 		"timeout.unsound":     {"cons": " /10.0.0.1:5[1](sid=0x1,to=5999)\n"},
@@ -68,7 +68,7 @@ func TestFindingsOfServersBeginAtTheirLimits(t *testing.T) {
 }
 
 func TestFaultsOfVersionsEndWhereTheyWereFixed(t *testing.T) {
-	for version, want := range map[string]bool{"3.4.14": true, "3.7.2": true, "3.8.3": true, "3.8.4": true, "3.9.0": true, "3.9.2": true, "3.9.3": true, "3.9.4": false, "3.10.0": false} {
+	for version, want := range map[string]bool{"3.4.14": true, "3.7.2": true, "3.8.3": true, "3.8.4": true, "3.9.0": true, "3.9.2": true, "3.9.3": true, "3.9.4": true, "3.9.5": false, "3.10.0": false} {
 		s := server(map[string]string{"srvr": "Zookeeper version: " + version + "-1, built\nMode: leader\n"})
 		assert.Equal(t, want, found(doctor.Servers([]*doctor.Server{s}))["server.version"], version)
 	}

@@ -30,6 +30,8 @@ var faults = []fault{
 	{"3.6.0", "3.8.4", "CVE-2024-23944: a persistent watch shows the paths of znodes that the client may not read"},
 	{"3.9.0", "3.9.2", "CVE-2024-23944: a persistent watch shows the paths of znodes that the client may not read"},
 	{"3.9.0", "3.9.3", "CVE-2024-51504: the admin server believes the client's address in a request header (IPAuthenticationProvider)"},
+	{"3.8.0", "3.8.6", "CVE-2026-24281: with TLS, a host name is also believed that only a reverse DNS lookup tells"},
+	{"3.9.0", "3.9.5", "CVE-2026-24281: with TLS, a host name is also believed that only a reverse DNS lookup tells"},
 }
 
 // faultsOf are the faults of a version.
