@@ -80,7 +80,7 @@ func TestCommandsOfTheGuidesRun(t *testing.T) {
 			default:
 				z.wait()
 				ok := []int{0}
-				if strings.Contains(line, "--suspicious") || strings.HasPrefix(line, "zkr status") {
+				if strings.Contains(line, "--suspicious") || strings.HasPrefix(line, "zkr status") || strings.HasPrefix(line, "zkr doctor") {
 					ok = append(ok, exit.CodeFailed) // there is something
 				}
 				assert.True(t, slices.Contains(ok, z.code), "%s: %d\n%s%s", line, z.code, z.out, z.err)

@@ -71,7 +71,7 @@ func checkState(s *Server) (out []Finding) {
 		out = append(out, newFinding("server.read-only", recognize.Bad, s.Address, "srvr: Mode: read-only"))
 	}
 	if found := faultsOf(s.Version()); len(found) > 0 {
-		out = append(out, newFinding("server.version", recognize.Warn, s.Address, "version "+s.Version()+": "+strings.Join(found, ". ")))
+		out = append(out, newFinding("server.version", recognize.Warn, s.Address, "version "+s.Version()+": "+strings.Join(found, "; ")))
 	}
 	if s.Words["gtmk"] != "" {
 		out = append(out, newFinding("server.words", recognize.Hint, s.Address, "the server answers gtmk, which hardly any list names: it probably allows all words, also wchc, wchp and dump"))
