@@ -39,7 +39,7 @@ func diagnose(t *testing.T, servers string, args ...string) (d diagnosis) {
 	t.Helper()
 	z := start(t, command(servers, append([]string{"doctor", "-o", "json", "--connect-timeout", "5s"}, args...)...)).wait()
 	require.NoError(t, json.Unmarshal([]byte(z.out.String()), &d), "%s%s", z.out, z.err)
-	serious := slices.ContainsFunc(d.Findings, func(f doctor.Finding) bool { return f.Level != recognize.Hint })
+	serious := slices.ContainsFunc(d.Findings, func(f doctor.Finding) bool { return f.Level.IsSerious() })
 	assert.Equal(t, serious, z.code == exit.CodeFailed, "the exit code is that of the findings: %s%s", z.out, z.err)
 	return d
 }

@@ -226,13 +226,21 @@ func isName(name string) bool {
 }
 
 // EncodeResult writes a result.
-func EncodeResult(e Ending, output []byte) []byte { return append(append(Encode(e), '\n'), output...) }
+func EncodeResult(e Ending, output []byte) []byte { return encodeHead(e, output) }
 
 // DecodeResult reads a result.
-func DecodeResult(data []byte) (Ending, []byte, error) {
-	head, output, _ := bytes.Cut(data, []byte{'\n'})
-	e, err := Decode[Ending](head)
-	return e, output, err
+func DecodeResult(data []byte) (Ending, []byte, error) { return decodeHead[Ending](data) }
+
+// encodeHead writes a record in a line, and behind it bytes that this library does not read.
+func encodeHead(record any, rest []byte) []byte {
+	return slices.Concat(Encode(record), []byte{'\n'}, rest)
+}
+
+// decodeHead reads a record, and returns the bytes behind its line.
+func decodeHead[T Ending | Schedule](data []byte) (T, []byte, error) {
+	head, rest, _ := bytes.Cut(data, []byte{'\n'})
+	record, err := Decode[T](head)
+	return record, rest, err
 }
 
 type (

@@ -3,7 +3,6 @@ package taskformat
 import (
 	"bytes"
 	"math"
-	"slices"
 	"time"
 )
 
@@ -101,16 +100,10 @@ func SlotTask(name string, slot time.Time) string {
 }
 
 // EncodeSchedule writes a schedule.
-func EncodeSchedule(s Schedule, payload []byte) []byte {
-	return slices.Concat(Encode(s), []byte{'\n'}, payload)
-}
+func EncodeSchedule(s Schedule, payload []byte) []byte { return encodeHead(s, payload) }
 
 // DecodeSchedule reads a schedule.
-func DecodeSchedule(data []byte) (Schedule, []byte, error) {
-	head, payload, _ := bytes.Cut(data, []byte{'\n'})
-	s, err := Decode[Schedule](head)
-	return s, payload, err
-}
+func DecodeSchedule(data []byte) (Schedule, []byte, error) { return decodeHead[Schedule](data) }
 
 // LastSlot is the data of NodeLast, below a schedule: which slots are over. A master that
 // replaces the record keeps no field of it, which would describe another slot.

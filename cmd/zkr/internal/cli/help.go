@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -80,7 +81,7 @@ type part struct{ title, text string }
 func (p commandPage) parts(width int) (out []part) {
 	var commands strings.Builder
 	for _, sub := range p.Commands {
-		hangText(&commands, width, 13, sub.Name(), sub.Short)
+		HangText(&commands, width, 13, sub.Name(), sub.Short)
 	}
 	out = []part{{"Commands", commands.String()}, {"Examples", p.Examples}, {"Flags", p.flags.FlagUsagesWrapped(width)}}
 	if p.global != nil {
@@ -93,7 +94,7 @@ func (p commandPage) parts(width int) (out []part) {
 func (p commandPage) exits(width int) string {
 	var out strings.Builder
 	for _, e := range p.codes {
-		hangText(&out, width, 8, e.String(), e.Means)
+		HangText(&out, width, 8, e.String(), e.Means)
 	}
 	if AnyBelow(p.cmd, RunsCommand) {
 		out.WriteString(FillText(ExitOfCommand, width))
@@ -122,8 +123,8 @@ func (p commandPage) Help(width int) string {
 	return out.String()
 }
 
-// hangText writes a word and its meaning, which is wrapped to the right of the word.
-func hangText(out *strings.Builder, width, indent int, word, means string) {
+// HangText writes a word and its meaning, which is wrapped to the right of the word.
+func HangText(out io.Writer, width, indent int, word, means string) {
 	lines := strings.Split(strings.TrimSuffix(FillText(means, max(width, narrowest)-indent-2), "\n"), "\n")
 	fmt.Fprintf(out, "  %-*s%s\n", indent, word, lines[0])
 	for _, line := range lines[1:] {

@@ -44,9 +44,7 @@ func Section(name string) string {
 
 // Sort puts the worst finding first.
 func Sort(all []Finding) {
-	rank := func(f Finding) int {
-		return slices.Index([]recognize.Level{recognize.Bad, recognize.Warn, recognize.Hint}, f.Level)
-	}
+	rank := func(f Finding) int { return slices.Index(recognize.Levels(), f.Level) }
 	slices.SortStableFunc(all, func(a, b Finding) int { return rank(a) - rank(b) })
 }
 

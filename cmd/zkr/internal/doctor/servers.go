@@ -36,7 +36,7 @@ func Servers(all []*Server) []Finding {
 
 // NotSeen is what servers did not tell.
 func NotSeen(all []*Server) (out []Unseen) {
-	voters, answering := 0, 0
+	voters := 0
 	for _, s := range all {
 		if len(s.Refused) > 0 {
 			out = append(out, Unseen{s.Address, "not allowed: " + strings.Join(s.Refused, ", "),
@@ -45,20 +45,13 @@ func NotSeen(all []*Server) (out []Unseen) {
 		if len(s.Silent) > 0 && !s.refusing() {
 			out = append(out, Unseen{s.Address, "not answered: " + strings.Join(s.Silent, ", "), "run zkr doctor again when the server is less busy"})
 		}
-		voters, answering = max(voters, s.voters()), answering+asBit(s.Err == nil)
+		voters = max(voters, s.voters())
 	}
 	if len(all) < voters {
 		out = append(out, Unseen{ensemble, fmt.Sprintf("%d of %d members, which --servers does not name", voters-len(all), voters),
 			"name all members in --servers, or use --follow-ensemble"})
 	}
 	return out
-}
-
-func asBit(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 func checkState(s *Server) (out []Finding) {
@@ -152,7 +145,9 @@ func checkLeaders(all []*Server) (out []Finding) {
 	var leaders []string
 	serving, answering, voters := 0, 0, len(all)
 	for _, s := range all {
-		answering += asBit(s.Err == nil)
+		if s.Err == nil {
+			answering++
+		}
 		voters = max(voters, s.voters())
 		switch s.Mode() {
 		case "leader", "standalone":

@@ -7,7 +7,6 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/doctor"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
-	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 )
 
 // report is the output in JSON. Lists are never null.
@@ -69,7 +68,7 @@ func (a *app) show(r *report) error {
 	doctor.Sort(r.Findings)
 	serious := 0
 	for _, f := range r.Findings {
-		if f.Level != recognize.Hint {
+		if f.Level.IsSerious() {
 			serious++
 		}
 	}

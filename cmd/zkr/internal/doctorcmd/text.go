@@ -8,8 +8,13 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 )
 
-// lineWidth is how long a line of the text is, unless a word is longer.
-const lineWidth = 100
+const (
+	// lineWidth is how long a line of the text is, unless a word is longer.
+	lineWidth = 100
+	// indent is how far the texts of a finding are indented, behind the two columns that all
+	// hanging texts have.
+	indent = 14
+)
 
 // text is the report for a terminal.
 func (r *report) text() []byte {
@@ -45,19 +50,8 @@ func (r *report) text() []byte {
 	return out.Bytes()
 }
 
-// writeItem writes a text below its name, in lines of lineWidth.
+// writeItem writes a text beside its name, in lines of lineWidth.
 func writeItem(out *bytes.Buffer, name, text string) {
-	const indent = 16
-	line := fmt.Sprintf("      %-10s", name+":")
-	for _, word := range strings.Fields(cli.Readable([]byte(strings.Join(strings.Fields(text), " ")))) {
-		if len(line) > indent && len(line)+1+len(word) > lineWidth {
-			fmt.Fprintln(out, strings.TrimRight(line, " "))
-			line = strings.Repeat(" ", indent)
-		}
-		if len(line) > indent {
-			line += " "
-		}
-		line += word
-	}
-	fmt.Fprintln(out, line)
+	line := strings.Join(strings.Fields(text), " ") // errors may have several
+	cli.HangText(out, lineWidth, indent, "    "+name+":", cli.Readable([]byte(line)))
 }

@@ -172,7 +172,7 @@ func (a *Auditor) Thing(t *recognize.Thing, at Moment) {
 	for _, p := range t.Problems {
 		k := t.Path + "\x00" + p.Path + "\x00" + p.Text
 		now[k] = true
-		if p.Level != recognize.Hint && !a.known[k] {
+		if p.Level.IsSerious() && !a.known[k] {
 			a.Found(Suspicion{Level: p.Level, Kind: Defect, At: at, Path: p.Path, Text: p.Text})
 		}
 	}

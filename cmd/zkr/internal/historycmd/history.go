@@ -12,7 +12,6 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/history"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/signals"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/txnlog"
-	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 )
 
 const historyHelp = `Shows who held, awaited, led or belonged to what is at and below PATH (default /), from
@@ -194,6 +193,3 @@ func spot(m history.Moment) string {
 	}
 	return fmt.Sprintf("%s (%v)", cli.Timestamp(m.Time), m.Zxid)
 }
-
-// isSerious reports whether a suspicion is a reason for the exit code 1.
-func isSerious(s history.Suspicion) bool { return s.Level != recognize.Hint }

@@ -152,7 +152,7 @@ func (p *printer) suspicion(s history.Suspicion) {
 	if !s.At.Time.IsZero() && (s.At.Time.Before(p.from) || !p.to.IsZero() && s.At.Time.After(p.to)) {
 		return
 	}
-	if isSerious(s) {
+	if s.Level.IsSerious() {
 		p.serious++
 	}
 	when := s.At.Zxid.String()

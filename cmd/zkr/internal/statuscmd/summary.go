@@ -104,7 +104,7 @@ func names(holders []*recognize.Contender) []string {
 // serious is how many problems are more than hints.
 func (s *summary) serious() (n int) {
 	for _, p := range s.Problems {
-		if p.Level != recognize.Hint {
+		if p.Level.IsSerious() {
 			n++
 		}
 	}

@@ -183,7 +183,7 @@ func (m *memory) compareThings(old, t *recognize.Thing, now time.Time) {
 			known[withoutCounts(p)] = true
 		}
 		for _, p := range t.Problems {
-			if p.Level != recognize.Hint && !known[withoutCounts(p)] {
+			if p.Level.IsSerious() && !known[withoutCounts(p)] {
 				m.addChange(now, t, p.Text)
 			}
 		}

@@ -43,7 +43,7 @@ type Trouble struct {
 
 // Troubles are all problems, the worst first.
 func (v *View) Troubles() (all []Trouble) {
-	for _, level := range []recognize.Level{recognize.Bad, recognize.Warn, recognize.Hint} {
+	for _, level := range recognize.Levels() {
 		for _, t := range v.Things {
 			for _, p := range t.Problems {
 				if p.Level == level {

@@ -94,6 +94,12 @@ const (
 	Hint Level = "hint"
 )
 
+// Levels are all of them, the worst first.
+func Levels() []Level { return []Level{Bad, Warn, Hint} }
+
+// IsSerious reports whether a problem of the level must be looked at; a hint need not.
+func (l Level) IsSerious() bool { return l != Hint }
+
 // Problem is a certain or possible defect.
 type Problem struct {
 	Level Level  `json:"level"`
@@ -227,7 +233,7 @@ func (t *Thing) addProblem(level Level, path, format string, args ...any) {
 
 // Worst is the level of the worst problem; "" if there is none.
 func (t *Thing) Worst() Level {
-	for _, level := range []Level{Bad, Warn, Hint} {
+	for _, level := range Levels() {
 		if slices.ContainsFunc(t.Problems, func(p Problem) bool { return p.Level == level }) {
 			return level
 		}
