@@ -121,14 +121,7 @@ func registeredTrial(name string, typ discovery.Type, op func(ctx context.Contex
 			err := op(ctx, p, g)
 			unsteady := steady(p, g)
 			// Clean-up; a context that has ended does not keep it from going on.
-			left := g.Unregister(context.Background())
-			if unsteady != nil {
-				return fmt.Errorf("%w, after %w", unsteady, errors.Join(err, ctx.Err()))
-			}
-			if left != nil {
-				return left
-			}
-			return err
+			return world.Outcome(ctx, err, unsteady, g.Unregister(context.Background()))
 		},
 	}
 }

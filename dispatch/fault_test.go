@@ -148,6 +148,20 @@ func (c *crew) tidied() {
 	}
 }
 
+// checkRest is the check of a case: the operation has succeeded, all tasks end, and nothing is
+// left.
+func checkRest(e *matrix.Env) error {
+	if e.Err != nil {
+		return e.Err
+	}
+	over, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	if err := sound(1)(over, e.State.(*world.Party)); err != nil {
+		return err
+	}
+	return left(e)
+}
+
 // left wants nothing to be left but folders, before long.
 func left(e *matrix.Env) error {
 	for range 130 {

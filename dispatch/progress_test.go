@@ -290,17 +290,7 @@ func TestProgressUnderEveryFault(t *testing.T) {
 		}
 		return nil
 	}
-	c.Check = func(e *matrix.Env) error {
-		if e.Err != nil {
-			return e.Err
-		}
-		over, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-		defer cancel()
-		if err := sound(1)(over, e.State.(*world.Party)); err != nil {
-			return err
-		}
-		return left(e)
-	}
+	c.Check = checkRest
 	explore(t, c, false)
 }
 

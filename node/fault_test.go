@@ -115,22 +115,27 @@ func withWait(mode session.Mode) *node.Options {
 // server deletes expired znodes soon.
 func server() *zktest.Options { return &zktest.Options{ContainerInterval: 5 * time.Second} }
 
+// keepAndRelease keeps the znode, which does not go by itself, and releases it.
+func keepAndRelease(mode session.Mode) func(context.Context, *world.Party) error {
+	return func(ctx context.Context, p *world.Party) error {
+		k, err := node.New(p.Tested, path, mode, options(mode)).Keep(ctx, []byte("a"))
+		if err != nil {
+			return err
+		}
+		if err := steady(p, k); err != nil {
+			return err
+		}
+		return k.Release(ctx)
+	}
+}
+
 func TestKeepAndReleaseUnderEveryFault(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(name(mode), func(t *testing.T) {
 			t.Parallel()
 			world.Trial{
 				Name: "Keep, Release", Paths: clean(mode), Next: next(mode), Options: server(),
-				Op: func(ctx context.Context, p *world.Party) error {
-					k, err := node.New(p.Tested, path, mode, options(mode)).Keep(ctx, []byte("a"))
-					if err != nil {
-						return err
-					}
-					if err := steady(p, k); err != nil {
-						return err
-					}
-					return k.Release(ctx)
-				},
+				Op: keepAndRelease(mode),
 			}.Run(t)
 		})
 	}
@@ -149,14 +154,7 @@ func keptTrial(what string, mode session.Mode, op func(ctx context.Context, p *w
 			err := op(ctx, p, k)
 			unsteady := steady(p, k)
 			// Clean-up; a context that has ended does not keep it from going on.
-			left := k.Release(context.Background())
-			if unsteady != nil {
-				return fmt.Errorf("%w, after %w", unsteady, errors.Join(err, ctx.Err()))
-			}
-			if left != nil {
-				return left
-			}
-			return err
+			return world.Outcome(ctx, err, unsteady, k.Release(context.Background()))
 		},
 	}
 }
@@ -250,16 +248,7 @@ func TestTakingOverUnderEveryFault(t *testing.T) {
 				Setup: func(e *matrix.Env, _ *world.Party) error {
 					return errors.Join(e.Server.Create(folder, nil), e.Server.Create(path, []byte("old")))
 				},
-				Op: func(ctx context.Context, p *world.Party) error {
-					k, err := node.New(p.Tested, path, mode, options(mode)).Keep(ctx, []byte("a"))
-					if err != nil {
-						return err
-					}
-					if err := steady(p, k); err != nil {
-						return err
-					}
-					return k.Release(ctx)
-				},
+				Op: keepAndRelease(mode),
 			}.Run(t)
 		})
 	}

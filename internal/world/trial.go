@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -250,4 +251,13 @@ func CheckOutcome(said error, times int) error {
 		return fmt.Errorf("it was made, and that is denied: %w", said)
 	}
 	return nil
+}
+
+// Outcome is the result of an operation that was followed by a check and a clean-up: first
+// what the check has found wrong, with the operation's error, then the error of the clean-up.
+func Outcome(ctx context.Context, op, unsteady, left error) error {
+	if unsteady != nil {
+		return fmt.Errorf("%w, after %w", unsteady, errors.Join(op, ctx.Err()))
+	}
+	return cmp.Or(left, op)
 }
