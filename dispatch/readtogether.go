@@ -17,13 +17,11 @@ import (
 // If a request fails as a whole, each of its calls reads by itself.
 type readCombiner struct {
 	// mu guards the fields below: the number of requests without a reply, the reads that
-	// wait for a request, and how many reads the next request has at most; 1 for good
-	// once the server, or the client, has refused a request.
-	mu      sync.Mutex
-	flying  int
-	queue   []*combinedRead
-	size    int
-	refused bool
+	// wait for a request, and how many reads the next request has at most.
+	mu     sync.Mutex
+	flying int
+	queue  []*combinedRead
+	size   optimistic.BatchSize
 }
 
 // combinedRead is a read of a readCombiner.
@@ -38,14 +36,8 @@ type combinedRead struct {
 	alone bool
 }
 
-const (
-	// readsFlying is how many requests of a readCombiner are in flight.
-	readsFlying = 2
-	// firstReads is small, so that large data in few znodes does not come all at once.
-	firstReads = 8
-	mostReads  = 128
-	replyBytes = 256 << 10 // of a reply, as far as the data read so far tells
-)
+// readsFlying is how many requests of a readCombiner are in flight.
+const readsFlying = 2
 
 // get reads the data of a znode in s. A missing znode is not an error.
 func (c *readCombiner) get(ctx context.Context, s *session.Session, path string) (session.Seen, error) {
@@ -68,21 +60,11 @@ func (c *readCombiner) get(ctx context.Context, s *session.Session, path string)
 // sendQueue sends as many requests as may be in flight.
 func (c *readCombiner) sendQueue() {
 	for batch := c.takeBatch(); batch != nil; batch = c.takeBatch() {
-		s, paths := batch[0].s, make([]string, len(batch))
+		paths := make([]string, len(batch))
 		for i, m := range batch {
 			paths[i] = m.path
 		}
-		if len(batch) == 1 {
-			s.StartGet(paths[0], false).Then(func(seen session.Seen, err error) {
-				result := session.Result{Data: seen.Data, Stat: seen.Stat}
-				if errors.Is(err, session.ErrNoNode) || errors.Is(err, session.ErrNoAuth) {
-					result.Err, err = err, nil
-				}
-				c.onReply(batch, []session.Result{result}, err)
-			})
-			continue
-		}
-		s.StartGets(paths...).Then(func(results []session.Result, err error) { c.onReply(batch, results, err) })
+		optimistic.StartReads(batch[0].s, paths, func(results []session.Result, err error) { c.onReply(batch, results, err) })
 	}
 }
 
@@ -94,11 +76,8 @@ func (c *readCombiner) takeBatch() []*combinedRead {
 	if c.flying >= readsFlying || len(c.queue) == 0 {
 		return nil
 	}
-	if c.size == 0 {
-		c.size = firstReads
-	}
 	n := 1
-	for n < min(len(c.queue), c.size) && c.queue[n].s == c.queue[0].s {
+	for n < min(len(c.queue), c.size.Next()) && c.queue[n].s == c.queue[0].s {
 		n++
 	}
 	batch := slices.Clone(c.queue[:n])
@@ -109,18 +88,9 @@ func (c *readCombiner) takeBatch() []*combinedRead {
 
 // onReply hands out the reply to a request, and sends the next one.
 func (c *readCombiner) onReply(batch []*combinedRead, results []session.Result, err error) {
-	longest := 1
-	for _, one := range results {
-		longest = max(longest, len(one.Data))
-	}
 	c.mu.Lock()
 	c.flying--
-	switch {
-	case len(batch) > 1 && (errors.Is(err, session.ErrReplyTooLarge) || errors.Is(err, session.ErrUnsupported)):
-		c.size, c.refused = 1, true
-	case err == nil && !c.refused:
-		c.size = max(1, min(2*c.size, replyBytes/longest, mostReads))
-	}
+	c.size.Learn(len(batch) > 1, results, err)
 	c.mu.Unlock()
 	for i, m := range batch {
 		switch {

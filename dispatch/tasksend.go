@@ -1,9 +1,9 @@
 package dispatch
 
 import (
-	"errors"
 	"slices"
 
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -19,9 +19,9 @@ func (v *taskView) send() {
 	}
 	// A request that is not full waits until few others are in flight: then it has the
 	// events of half a round trip.
-	for len(v.queue) > 0 && (v.flying < 2 || v.flying < tasksInFlight && len(v.queue) >= v.size) {
+	for len(v.queue) > 0 && (v.flying < 2 || v.flying < tasksInFlight && len(v.queue) >= v.size.Next()) {
 		batch, paths := []*taskRead{}, []string{}
-		for len(v.queue) > 0 && len(batch) < v.size {
+		for len(v.queue) > 0 && len(batch) < v.size.Next() {
 			r := v.queue[0]
 			v.queue[0] = nil
 			v.queue = v.queue[1:]
@@ -39,17 +39,7 @@ func (v *taskView) send() {
 
 func (v *taskView) sendReads(batch []*taskRead, paths []string) {
 	gen := v.gen
-	if len(batch) == 1 {
-		v.t.s.StartGet(paths[0], false).Then(func(seen session.Seen, err error) {
-			one := session.Result{Data: seen.Data, Stat: seen.Stat}
-			if errors.Is(err, session.ErrNoNode) || errors.Is(err, session.ErrNoAuth) {
-				one.Err, err = err, nil
-			}
-			v.inbox.put(taskItem{gen: gen, reads: batch, results: []session.Result{one}, err: err})
-		})
-		return
-	}
-	v.t.s.StartGets(paths...).Then(func(results []session.Result, err error) {
+	optimistic.StartReads(v.t.s, paths, func(results []session.Result, err error) {
 		v.inbox.put(taskItem{gen: gen, reads: batch, results: results, err: err})
 	})
 }

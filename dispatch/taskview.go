@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -29,9 +30,9 @@ type taskView struct {
 	reads map[string]*taskRead // in progress, by path
 	queue []*taskRead          // those that are not sent yet
 	// flying is how many requests have no reply yet, size is how many reads the next
-	// request has at most; alone: a reply was longer than the client accepts.
-	flying, size int
-	alone        bool
+	// request has at most.
+	flying int
+	size   optimistic.BatchSize
 	// lists are the buckets that are to be listed, listing is how many lists are in
 	// flight, and unread how many reads of the load are in progress. shown: all tasks have
 	// been shown once.
@@ -57,9 +58,7 @@ type taskRead struct {
 
 const (
 	firstTaskReads = 16
-	mostTaskReads  = 128
-	taskBytes      = 256 << 10 // of a reply, as far as the data read so far tells
-	tasksInFlight  = 8         // requests
+	tasksInFlight  = 8 // requests
 	listsInFlight  = 16
 	// listAhead is how many reads may wait for a request before the next bucket is listed.
 	listAhead = 16 << 10
@@ -67,7 +66,7 @@ const (
 
 // followTasks shows the tasks to the scheduler until ctx ends or the session does.
 func (t *mastership) followTasks(ctx context.Context) error {
-	v := &taskView{t: t, inbox: taskInbox{wake: make(chan struct{}, 1)}, reads: map[string]*taskRead{}, size: firstTaskReads, ids: map[string]string{}}
+	v := &taskView{t: t, inbox: taskInbox{wake: make(chan struct{}, 1)}, reads: map[string]*taskRead{}, size: optimistic.BatchSize{First: firstTaskReads}, ids: map[string]string{}}
 	t.mu.Lock()
 	t.view = v
 	t.mu.Unlock()
@@ -234,22 +233,13 @@ func (v *taskView) onReads(it taskItem) error {
 		return nil
 	}
 	v.flying--
+	refused := v.size.Learn(len(it.reads) > 1, it.results, it.err)
 	switch {
 	case it.err == nil:
-	case session.NotSent(it.err), session.Unanswered(it.err):
+	case session.NotSent(it.err), session.Unanswered(it.err), refused && errors.Is(it.err, session.ErrReplyTooLarge):
 		return nil // the watch reports the next connection
-	case len(it.reads) > 1 && errors.Is(it.err, session.ErrReplyTooLarge):
-		v.size, v.alone = 1, true // the connection is lost
-		return nil
 	default:
 		return it.err
-	}
-	longest := 1
-	for _, one := range it.results {
-		longest = max(longest, len(one.Data))
-	}
-	if !v.alone {
-		v.size = max(1, min(2*v.size, taskBytes/longest, mostTaskReads))
 	}
 	tasks, errs := make([]*seen, len(it.reads)), make([]error, len(it.reads))
 	for i, one := range it.results {

@@ -55,7 +55,7 @@ func SessionCalls(t *Tree) []Finding {
 }
 
 // optimisticCalls counts the calls of a package that send requests through
-// internal/optimistic: of its functions, and of the methods of a Reading.
+// internal/optimistic: of its functions, and of the methods of a Reading or of Batches.
 func (t *Tree) optimisticCalls(dir string) int {
 	var in []*File
 	t.code(func(f *File) {
@@ -68,17 +68,24 @@ func (t *Tree) optimisticCalls(dir string) int {
 	for _, f := range in {
 		for _, decl := range f.Syntax.Decls {
 			names := readings.namesIn(decl)
+			isReading := func(e ast.Expr) bool {
+				switch e := e.(type) {
+				case *ast.Ident:
+					return names[e.Name]
+				case *ast.SelectorExpr:
+					return readings.fields[e.Sel.Name]
+				}
+				return false
+			}
 			ast.Inspect(decl, func(node ast.Node) bool {
 				sel, ok := node.(*ast.SelectorExpr)
 				if !ok {
 					return true
 				}
-				id, ok := sel.X.(*ast.Ident)
 				switch {
-				case !ok:
-				case id.Name == "optimistic" && slices.Contains([]string{"DeleteAll", "DeleteBelow", "DeleteLater", "GetWatched", "ReadFresh"}, sel.Sel.Name):
+				case isName(sel.X, "optimistic") && slices.Contains([]string{"DeleteAll", "DeleteBelow", "DeleteLater", "GetWatched", "ReadFresh", "StartReads"}, sel.Sel.Name):
 					n++
-				case names[id.Name] && slices.Contains([]string{"Exists", "Fresh", "Get", "GetAll", "GetReadable", "List", "ListAll", "StatAll", "Sync"}, sel.Sel.Name):
+				case isReading(sel.X) && slices.Contains([]string{"Exists", "Fresh", "Get", "GetAll", "GetReadable", "List", "ListAll", "StatAll", "Sync"}, sel.Sel.Name):
 					n++
 				}
 				return true
@@ -88,12 +95,12 @@ func (t *Tree) optimisticCalls(dir string) int {
 	return n
 }
 
-// readings knows which types of a package are an optimistic.Reading, or embed one, and
-// which functions return such a type.
-type readings struct{ types, funcs map[string]bool }
+// readings knows which types of a package are an optimistic.Reading or optimistic.Batches, or
+// embed one, which functions return such a type, and which fields have it.
+type readings struct{ types, funcs, fields map[string]bool }
 
 func readingTypes(in []*File) readings {
-	r := readings{map[string]bool{}, map[string]bool{}}
+	r := readings{map[string]bool{}, map[string]bool{}, map[string]bool{}}
 	for _, f := range in {
 		ast.Inspect(f.Syntax, func(n ast.Node) bool {
 			spec, ok := n.(*ast.TypeSpec)
@@ -104,6 +111,18 @@ func readingTypes(in []*File) readings {
 				for _, field := range s.Fields.List {
 					if len(field.Names) == 0 && r.is(field.Type) {
 						r.types[spec.Name.Name] = true
+					}
+				}
+			}
+			return true
+		})
+	}
+	for _, f := range in {
+		ast.Inspect(f.Syntax, func(n ast.Node) bool {
+			if s, ok := n.(*ast.StructType); ok {
+				for _, field := range s.Fields.List {
+					for _, id := range field.Names {
+						r.fields[id.Name] = r.fields[id.Name] || r.is(field.Type)
 					}
 				}
 			}
@@ -127,7 +146,7 @@ func (r readings) is(e ast.Expr) bool {
 		e = star.X
 	}
 	id, ok := e.(*ast.Ident)
-	return isSelector(e, "optimistic", "Reading") || ok && r.types[id.Name]
+	return isSelector(e, "optimistic", "Reading") || isSelector(e, "optimistic", "Batches") || ok && r.types[id.Name]
 }
 
 // makes reports whether an expression is a new reading.
@@ -156,6 +175,12 @@ func (r readings) namesIn(decl ast.Decl) map[string]bool {
 					names[id.Name] = true
 				}
 			}
+		case *ast.ValueSpec:
+			if r.is(n.Type) {
+				for _, id := range n.Names {
+					names[id.Name] = true
+				}
+			}
 		case *ast.AssignStmt:
 			if id, ok := n.Lhs[0].(*ast.Ident); ok && r.makes(n.Rhs[0]) {
 				names[id.Name] = true
@@ -176,14 +201,14 @@ func (t *Tree) sessionCalls(dir string) map[string]int {
 	})
 	fields := map[string]bool{}
 	for _, f := range in {
-		addSessionNames(f.Syntax, fields, true)
+		addSessionFields(f.Syntax, fields)
 	}
 	out := map[string]int{}
 	for _, f := range in {
 		for _, decl := range f.Syntax.Decls {
 			names := map[string]bool{}
 			if f.imports()["session"] != "" { // otherwise the s of the file is something else, but not a field
-				addSessionNames(decl, names, false)
+				addSessionNames(decl, names, fields)
 			}
 			ast.Inspect(decl, func(n ast.Node) bool {
 				sel, ok := n.(*ast.SelectorExpr)
@@ -197,47 +222,60 @@ func (t *Tree) sessionCalls(dir string) map[string]int {
 	return out
 }
 
-// addSessionNames adds the names of sessions in node: fields of structs, or
-// parameters and variables.
-func addSessionNames(node ast.Node, names map[string]bool, fields bool) {
-	add := func(ids ...*ast.Ident) {
-		for _, id := range ids {
-			names[id.Name] = true
+// addTyped adds the names of a list that are sessions.
+func addTyped(list *ast.FieldList, names map[string]bool) {
+	if list == nil {
+		return
+	}
+	for _, field := range list.List {
+		if isSessionType(field.Type) {
+			addNames(field.Names, names)
 		}
 	}
-	addTyped := func(list *ast.FieldList) {
-		if list == nil {
-			return
-		}
-		for _, field := range list.List {
-			if isSessionType(field.Type) {
-				add(field.Names...)
-			}
-		}
+}
+
+func addNames(ids []*ast.Ident, names map[string]bool) {
+	for _, id := range ids {
+		names[id.Name] = true
 	}
+}
+
+// addSessionFields adds the names of sessions in structs.
+func addSessionFields(node ast.Node, names map[string]bool) {
+	ast.Inspect(node, func(n ast.Node) bool {
+		if n, ok := n.(*ast.StructType); ok {
+			addTyped(n.Fields, names)
+		}
+		return true
+	})
+}
+
+// addSessionNames adds the names of parameters and variables that are sessions, also of those
+// that are copies of a field.
+func addSessionNames(node ast.Node, names, fields map[string]bool) {
 	ast.Inspect(node, func(n ast.Node) bool {
 		switch n := n.(type) {
-		case *ast.StructType:
-			if fields {
-				addTyped(n.Fields)
-			}
 		case *ast.FuncType:
-			if !fields {
-				addTyped(n.Params)
-				addTyped(n.Results)
-			}
+			addTyped(n.Params, names)
+			addTyped(n.Results, names)
 		case *ast.ValueSpec:
-			if !fields && isSessionType(n.Type) {
-				add(n.Names...)
+			if isSessionType(n.Type) {
+				addNames(n.Names, names)
 			}
 		case *ast.AssignStmt:
-			id, ok := n.Lhs[0].(*ast.Ident)
-			if !fields && ok && len(n.Rhs) == 1 && isSessionCall(n.Rhs[0]) {
-				add(id)
+			for i, value := range n.Rhs {
+				if id, ok := n.Lhs[i].(*ast.Ident); ok && isSession(value, names, fields) {
+					names[id.Name] = true
+				}
 			}
 		}
 		return true
 	})
+}
+
+func isName(e ast.Expr, name string) bool {
+	id, ok := e.(*ast.Ident)
+	return ok && id.Name == name
 }
 
 func isSessionType(e ast.Expr) bool {

@@ -1,7 +1,6 @@
 package optimistic
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/zkrecipes/zkrecipes/session"
@@ -10,17 +9,10 @@ import (
 // Batches reads the data of many znodes with few requests. The zero value is ready for use.
 // A value belongs to one call of [Change], over all calls of its function: it remembers
 // whether the servers, or the client, accept batches.
-type Batches struct {
-	size  int // of the next batch; 0 at the beginning
-	alone bool
-}
+type Batches struct{ size BatchSize }
 
 const (
-	// firstBatch is small, so that large data in few znodes does not come all at once.
-	firstBatch = 8
-	maxBatch   = 128
-	batchBytes = 256 << 10 // of a reply, as far as the data read so far tells
-	pathBytes  = 64 << 10  // of a request; servers refuse more than 1 MiB
+	pathBytes = 64 << 10 // of a request; servers refuse more than 1 MiB
 	// batchesInFlight is how many batches are sent ahead, aloneInFlight is how many
 	// single reads.
 	batchesInFlight = 8
@@ -36,7 +28,7 @@ func (b *Batches) GetAll(r *Reading, paths []string) []session.Seen {
 	var sent []*session.Future[[]session.Result]
 	for (len(sent) > 0 || len(paths) > 0) && r.Err == nil {
 		switch {
-		case b.alone:
+		case b.size.Alone:
 			n := min(len(paths), aloneInFlight)
 			out = append(out, r.GetAll(paths[:n]...)...)
 			paths = paths[n:]
@@ -57,11 +49,8 @@ func (b *Batches) GetAll(r *Reading, paths []string) []session.Seen {
 
 // nextSize is how many of paths the next batch has.
 func (b *Batches) nextSize(paths []string) int {
-	if b.size == 0 {
-		b.size = firstBatch
-	}
 	n, bytes := 0, 0
-	for n < min(b.size, len(paths)) && (n == 0 || bytes+len(paths[n]) <= pathBytes) {
+	for n < min(b.size.Next(), len(paths)) && (n == 0 || bytes+len(paths[n]) <= pathBytes) {
 		bytes += len(paths[n])
 		n++
 	}
@@ -71,16 +60,12 @@ func (b *Batches) nextSize(paths []string) int {
 // collect waits for the reply to a batch.
 func (b *Batches) collect(r *Reading, f *session.Future[[]session.Result]) []session.Seen {
 	results := answer(r, f)
-	if errors.Is(r.Err, session.ErrReplyTooLarge) || errors.Is(r.Err, session.ErrUnsupported) {
-		b.alone = true
+	if b.size.Learn(true, results, r.Err) {
 		r.Err = fmt.Errorf("%w: %w", ErrChanged, r.Err)
 	}
-	longest := 1
 	out := make([]session.Seen, len(results))
 	for i, one := range results {
 		out[i] = r.checkRead(session.Seen{Data: one.Data, Stat: one.Stat, Exists: one.Err == nil}, one.Err)
-		longest = max(longest, len(one.Data))
 	}
-	b.size = max(1, min(2*b.size, batchBytes/longest, maxBatch))
 	return out
 }
