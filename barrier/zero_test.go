@@ -8,6 +8,7 @@ import (
 )
 
 func TestMisuseOfNilAndZeroValuesIsReported(t *testing.T) {
+	_, stateAt := barrier.StateAt(t.Context(), nil, "/b")
 	world.Misuse{
 		Invalid: barrier.ErrInvalidArgument,
 		Zero: map[string]any{
@@ -15,7 +16,7 @@ func TestMisuseOfNilAndZeroValuesIsReported(t *testing.T) {
 		},
 		NoClient: map[string]any{
 			"New": barrier.New(nil, "/b", 2, nil), "NewDouble": barrier.NewDouble(nil, "/d", 2, nil),
-			"NewGate": barrier.NewGate(nil, "/g", nil),
+			"NewGate": barrier.NewGate(nil, "/g", nil), "StateAt": stateAt,
 		},
 	}.Check(t)
 }

@@ -2,7 +2,6 @@ package barriercmd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -67,42 +66,24 @@ func (a *app) barrierList() *cobra.Command {
 	}
 }
 
-// read reads the barrier's record (docs/layout.md), which has the kind and the
-// number of parties, and then the parties.
+// read reads the barrier, of whichever kind it is.
 func (m *Meeting) read(ctx context.Context, client *session.Client) error {
-	s, err := client.Session(ctx)
-	if err != nil {
-		return err
-	}
-	data, _, err := s.Get(ctx, m.Path)
-	m.Exists = !errors.Is(err, session.ErrNoNode)
-	if !m.Exists || err == nil && len(data) == 0 {
-		return nil // the first party creates the path, and then the record
-	}
-	if err != nil {
-		return fmt.Errorf("list %s: %w", m.Path, err)
-	}
-	var record struct {
-		Kind    string `json:"kind"`
-		Parties int    `json:"parties"`
-		Round   int64  `json:"round"`
-	}
-	list := map[string]func(context.Context) ([]barrier.Party, error){}
-	if err := json.Unmarshal(data, &record); err == nil {
-		list["barrier"] = barrier.New(client, m.Path, record.Parties, nil).Waiting
-		list["double"] = barrier.NewDouble(client, m.Path, record.Parties, nil).Waiting
-	}
-	waiting, ok := list[record.Kind]
-	if !ok {
-		return &exit.Failure{Code: exit.CodeFailed, Err: fmt.Errorf("%s is not a barrier: its data is %s", m.Path, cli.Preview(data, cli.PreviewWidth)),
+	state, err := barrier.StateAt(ctx, client, m.Path)
+	if errors.Is(err, barrier.ErrRecord) {
+		return &exit.Failure{Code: exit.CodeFailed, Err: fmt.Errorf("%s is not a barrier: %w", m.Path, err),
 			Hint: fmt.Sprintf("\"zkr barrier gate show %s\" is for gates", m.Path)}
 	}
-	found, err := waiting(ctx)
 	if err != nil {
 		return err
 	}
-	m.Kind, m.Parties, m.Round = record.Kind, record.Parties, record.Round
-	m.addParties(found)
+	m.Exists, m.Parties, m.Round = state.Exists, state.Parties, state.Round
+	switch {
+	case state.Double:
+		m.Kind = "double"
+	case state.Parties > 0:
+		m.Kind = "barrier"
+	}
+	m.addParties(state.Present)
 	return nil
 }
 
