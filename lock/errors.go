@@ -16,7 +16,7 @@ var (
 	// ErrWithdrawn: the place in the queue was withdrawn.
 	ErrWithdrawn = errors.New("the place in the queue was withdrawn")
 	// ErrPermits: the number of permits differs from the other clients' number,
-	// or a request exceeds the number of permits.
+	// or is out of range; then the error wraps ErrInvalidArgument, too.
 	ErrPermits = errors.New("wrong number of permits")
 	// ErrInvalidArgument is session.ErrInvalidArgument.
 	ErrInvalidArgument = session.ErrInvalidArgument

@@ -40,7 +40,7 @@ func NewSemaphore(client *session.Client, path string, permits int, o *Options) 
 	// The number of permits in a contender's name counts up to MaxInt32
 	// (lockformat.PermitsOf).
 	if s.err == nil && (permits < 1 || permits > math.MaxInt32) {
-		s.err = fmt.Errorf("%w: %d permits; there must be at least one, and at most %d", ErrPermits, permits, math.MaxInt32)
+		s.err = fmt.Errorf("%w: %w: %d permits; there must be at least one, and at most %d", ErrInvalidArgument, ErrPermits, permits, math.MaxInt32)
 	}
 	if limit := s.opts.MaxQueue; limit > 0 {
 		s.room = contender.NewRoom(path+lockformat.RoomSuffix, limit+min(permits, math.MaxInt32-2*limit))
@@ -118,9 +118,9 @@ func (s *Semaphore) checkCall(ctx context.Context, n int) error {
 	case err != nil:
 		return err
 	case n < 1:
-		return fmt.Errorf("%w: %d asked for; it must be at least one", ErrPermits, n)
+		return fmt.Errorf("%w: %w: %d asked for; it must be at least one", ErrInvalidArgument, ErrPermits, n)
 	case n > s.permits:
-		return fmt.Errorf("%w: %d asked for, there are %d", ErrPermits, n, s.permits)
+		return fmt.Errorf("%w: %w: %d asked for, there are %d", ErrInvalidArgument, ErrPermits, n, s.permits)
 	}
 	return nil
 }

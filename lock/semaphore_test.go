@@ -191,11 +191,13 @@ func TestSemaphoreRefusesWhatCanNeverBe(t *testing.T) {
 		for _, n := range []int{0, -1, int(beyond), int(2 * beyond)} {
 			_, err := lock.NewSemaphore(c, dir, n, o).Acquire(w.Ctx, max(1, n))
 			require.ErrorIs(w, err, lock.ErrPermits, "a name cannot hold so large a number")
+			require.ErrorIs(w, err, lock.ErrInvalidArgument)
 		}
 		s := lock.NewSemaphore(c, dir, 3, o)
 		for _, n := range []int{0, -1, 4} {
 			_, err := s.Acquire(w.Ctx, n)
 			require.ErrorIs(w, err, lock.ErrPermits)
+			require.ErrorIs(w, err, lock.ErrInvalidArgument)
 			_, err = s.TryAcquire(w.Ctx, n)
 			require.ErrorIs(w, err, lock.ErrPermits)
 		}

@@ -60,7 +60,8 @@ var (
 	// costs the connection, so the request is not retried.
 	ErrReplyTooLarge = wire.ErrReplyTooLarge
 	// ErrInvalidArgument: an argument is invalid. No request was sent. Every package of
-	// this module returns errors that wrap this one for invalid arguments.
+	// this module returns errors that wrap this one for invalid arguments, but
+	// rebalanser/assignor, which imports no other package of it.
 	ErrInvalidArgument = errors.New("invalid argument")
 	// ErrInvalidPath: a path is invalid. No request was sent. ErrInvalidPath wraps
 	// ErrInvalidArgument.

@@ -16,7 +16,7 @@ import (
 // Scheme of the targets: "zk:///<service>".
 const Scheme = "zk"
 
-// ErrTarget: a target names no service.
+// ErrTarget: a target names no service. Errors with it wrap discovery.ErrInvalidArgument, too.
 var ErrTarget = errors.New("the target names no service")
 
 // pauseAfterError is how long a service that cannot be watched is left alone.
@@ -77,7 +77,7 @@ func (b *builder) Build(target resolver.Target, cc resolver.ClientConn, _ resolv
 	service := target.Endpoint()
 	switch {
 	case service == "":
-		return nil, fmt.Errorf("grpcresolver: %q: %w", target.URL.String(), ErrTarget)
+		return nil, fmt.Errorf("grpcresolver: %w: %q: %w", discovery.ErrInvalidArgument, target.URL.String(), ErrTarget)
 	case b.registry == nil:
 		return nil, fmt.Errorf("grpcresolver: %w: the registry is nil", discovery.ErrInvalidArgument)
 	case b.ctx == nil:
