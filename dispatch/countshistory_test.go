@@ -16,7 +16,7 @@ import (
 // At quiet moments of random histories the published counts are those of a full count, also
 // with records that cannot be read, and over changes of the master.
 func TestPublishedCountsAreThoseOfAFullCount(t *testing.T) {
-	for seed := range uint64(world.Seeds(8)) {
+	for _, seed := range world.SeedList(t, world.Seeds(8)) {
 		inWorld(t, nil, func(w *World) {
 			r := rand.New(rand.NewPCG(seed, 7))
 			h := &countsHistory{World: w, q: w.queue(), r: r, workers: map[int]*role{}}

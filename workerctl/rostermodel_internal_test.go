@@ -341,7 +341,7 @@ func (m *rosterModel) random(r *rand.Rand) error {
 // A roster shows only what was so, never goes back, and is right in the end. ZKTEST_SEEDS
 // looks harder.
 func TestRosterNeverShowsAWorkerAsItWasNot(t *testing.T) {
-	for seed := range 100 * uint64(world.Seeds(20)) {
+	for _, seed := range world.SeedList(t, 100*world.Seeds(20)) {
 		if err := newRosterModel().random(rand.New(rand.NewPCG(seed, 1))); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
