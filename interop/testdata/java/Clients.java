@@ -1,9 +1,12 @@
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.File;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
+import org.apache.curator.framework.state.ConnectionState;
 import org.apache.curator.retry.RetryNTimes;
 
 /** The sessions of this process, made when a command first names them. */
@@ -21,16 +24,32 @@ final class Clients {
     CuratorFramework of(JsonNode with) {
         return clients.computeIfAbsent(with.path("client").asText(""), name -> {
             CuratorFramework client = CuratorFrameworkFactory.newClient(servers, timeout, 10_000, new RetryNTimes(600, 100));
+            CompletableFuture<Thread> events = new CompletableFuture<>();
+            client.getConnectionStateListenable().addListener((c, state) -> {
+                if (state == ConnectionState.CONNECTED) {
+                    events.complete(Thread.currentThread());
+                }
+            });
             client.start();
             try {
-                if (!client.blockUntilConnected(60, java.util.concurrent.TimeUnit.SECONDS)) {
-                    throw new IllegalStateException("no connection to " + servers);
-                }
-            } catch (InterruptedException e) {
-                throw new IllegalStateException(e);
+                awaitAnnouncement(events.get(60, TimeUnit.SECONDS));
+            } catch (Exception e) {
+                throw new IllegalStateException("no connection to " + servers, e);
             }
             return client;
         });
+    }
+
+    /**
+     * Waits until the thread that announces CONNECTED to listeners has nothing left to do.
+     * blockUntilConnected returns before that: service discovery, for instance, would take
+     * the announcement for a new connection, and delete and create again what it has just
+     * registered.
+     */
+    private static void awaitAnnouncement(Thread events) throws InterruptedException {
+        while (events.getState() != Thread.State.WAITING && events.getState() != Thread.State.TIMED_WAITING) {
+            Thread.sleep(1);
+        }
     }
 
     /** What a holder's token is: the czxid of its node. */
