@@ -124,6 +124,37 @@ func TestRoleExitsWithZeroOnlyIfAllIsGivenBack(t *testing.T) {
 	}
 }
 
+// A role whose session was given up in an outage was not given back.
+func TestEndDuringAnOutageThatCostTheSession(t *testing.T) {
+	t.Parallel()
+	const timeout = 4 * time.Second
+	for name, says := range map[string]string{"keep": "  missing  ", "members join": "is temporarily not registered", "service register": "is temporarily not registered"} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t)
+			e, isRole := roles[name]
+			if !isRole {
+				e = holders[name]
+			}
+			args := append(slices.Clone(e.args), "--session-timeout", timeout.String())
+			if e.runs {
+				args = append(args, "--", "sh", "-c", obedient)
+			}
+			z := b.start(args...)
+			e.ready(b, z)
+			require.NoError(t, b.srv.Freeze(1))
+			eventually(t, func() bool { return strings.Contains(z.out.String()+z.err.String(), says) }, "the session is given up")
+			z.signal(syscall.SIGTERM)
+			if isRole {
+				z.ends(exit.CodeLost)
+				assert.Contains(t, z.err.String(), "not everything was given back: ")
+				return
+			}
+			z.ends(0)
+			assert.Contains(t, z.err.String(), "no server has confirmed that ")
+		})
+	}
+}
+
 // TestSecondSignalEndsTheWaitForAServer at once where no command must be gone before.
 func TestSecondSignalEndsTheWaitForAServer(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"sync"
 
@@ -82,6 +83,19 @@ func HoldRenewed(ctx context.Context, a *cli.App, r Renewed, token int64) *Hold 
 		// The wanted end needs no note.
 		cancel()
 		teller.Wait()
-		return r.End(ctx)
+		if err := r.End(ctx); err != nil {
+			return err
+		}
+		return Unconfirmed(was)
 	}}
+}
+
+// Unconfirmed is why no server has confirmed that a thing is gone whose release has returned
+// nil: before the release its session was lost, and no server has said that the session has
+// ended, so the znode may stay until the servers expire it. nil if they have.
+func Unconfirmed(before RenewedState) error {
+	if before.Exists || !errors.Is(before.Err, session.ErrLost) || errors.Is(before.Err, session.ErrExpired) || errors.Is(before.Err, session.ErrNodeDeleted) {
+		return nil
+	}
+	return before.Err
 }

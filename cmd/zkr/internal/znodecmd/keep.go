@@ -182,10 +182,12 @@ func (k *keep) acquire(ctx context.Context, client *session.Client) (*supervise.
 	}
 	return supervise.HoldRenewed(ctx, k.app.App, supervise.Renewed{
 		Name: k.Name, Again: "was created again", Away: "temporarily does not exist", Path: kept.Path, End: kept.Release,
-		States: supervise.RenewedStates(kept.States, func(s node.State) supervise.RenewedState {
-			return supervise.RenewedState{Exists: s.Exists, Token: s.Token, Err: s.Err}
-		}),
+		States: supervise.RenewedStates(kept.States, renewedState),
 	}, kept.Token()), nil
+}
+
+func renewedState(s node.State) supervise.RenewedState {
+	return supervise.RenewedState{Exists: s.Exists, Token: s.Token, Err: s.Err}
 }
 
 // run keeps the znode without CMD, until ctx ends.
@@ -229,7 +231,11 @@ func (k *keep) begin(ctx context.Context, client *session.Client) (*node.Kept, e
 
 // release deletes the znode.
 func (k *keep) release(ctx context.Context, kept *node.Kept) error {
+	before := kept.State()
 	err := kept.Release(context.WithoutCancel(ctx))
+	if err == nil && k.goesWithSession() {
+		err = supervise.Unconfirmed(renewedState(before))
+	}
 	if k.goesWithSession() || !errors.Is(err, session.ErrLost) {
 		return err
 	}
