@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"strings"
@@ -9,43 +10,48 @@ import (
 	"time"
 )
 
-const (
-	// patience bounds one word: a paused server never answers.
-	patience = 3 * time.Second
-	// longest is how much of an answer is read: cons has a line for each client.
-	longest = 64 << 20
-)
+// longest is how much of an answer is read: cons has a line for each client.
+const longest = 64 << 20
 
 // words are those that are asked. gtmk is harmless, and hardly any list names it: a server
 // that answers it allows all words.
 //
 // read only
-var words = []string{"srvr", "mntr", "conf", "cons", "dirs", "isro", "gtmk"}
+var words = []string{"srvr", "mntr", "conf", "cons", "dirs", "gtmk"}
 
 // Ask asks the servers at addresses, concurrently. A server gets one word after the other,
-// so that the questions do not fill the limit of connections.
-func Ask(ctx context.Context, addresses []string) []*Server {
+// so that the questions do not fill the limit of connections. patience bounds each word: a
+// paused server never answers.
+func Ask(ctx context.Context, addresses []string, patience time.Duration) []*Server {
 	out := make([]*Server, len(addresses))
 	var asking sync.WaitGroup
 	for i, address := range addresses {
 		// Waited for below; ends when the server has answered, or patience is over.
-		asking.Go(func() { out[i] = askServer(ctx, address) })
+		asking.Go(func() { out[i] = askServer(ctx, address, patience) })
 	}
 	asking.Wait()
 	return out
 }
 
-func askServer(ctx context.Context, address string) *Server {
+// errClosed: a server that accepts no further connection closes it at once.
+var errClosed = errors.New("the server closed the connection without an answer")
+
+func askServer(ctx context.Context, address string, patience time.Duration) *Server {
 	s := &Server{Address: address, Words: map[string]string{}}
 	for _, word := range words {
-		answer, err := askWord(ctx, address, word)
+		limited, cancel := context.WithTimeout(ctx, patience)
+		answer, err := askWord(limited, address, word)
+		cancel()
+		if err == nil && answer == "" {
+			err = errClosed
+		}
 		switch {
 		case err != nil && word == words[0]:
 			s.Err = err
 			return s
 		case strings.Contains(answer, "not in the whitelist"):
 			s.Refused = append(s.Refused, word)
-		case err != nil || answer == "":
+		case err != nil:
 			s.Silent = append(s.Silent, word)
 		case word != words[0] && strings.Contains(answer, notServing):
 			s.Silent = append(s.Silent, word)
@@ -57,8 +63,6 @@ func askServer(ctx context.Context, address string) *Server {
 }
 
 func askWord(ctx context.Context, address, word string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return "", err

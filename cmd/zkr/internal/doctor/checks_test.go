@@ -63,8 +63,32 @@ func TestFindingsOfServersBeginAtTheirLimits(t *testing.T) {
 		}
 		assert.True(t, found(doctor.Servers(all))[name], name)
 	}
-	assert.True(t, found(doctor.Servers([]*doctor.Server{server(nil), server(follower), server(follower), server(follower)}))["ensemble.even"])
+	fourth := server(map[string]string{"conf": server(nil).Words["conf"] + "server.4=d\n"})
+	assert.True(t, found(doctor.Servers([]*doctor.Server{fourth, server(follower), server(follower)}))["ensemble.even"])
 	assert.Len(t, doctor.NotSeen(three[:2]), 1, "a member that was not asked")
+}
+
+// An observer does not vote, a server may have two addresses, and one that does not tell its
+// mode may be the leader.
+func TestHealthyEnsemblesHaveNoFindings(t *testing.T) {
+	follower := map[string]string{"srvr": "Zookeeper version: 3.9.5-x\nMode: follower\n", "mntr": "", "cons": ""}
+	observer := map[string]string{"srvr": "Zookeeper version: 3.9.5-x\nMode: observer\n", "mntr": "", "cons": ""}
+	leader := func() *doctor.Server { return server(nil) }
+	twice := func() *doctor.Server {
+		return server(map[string]string{"conf": "serverId=1\n" + server(nil).Words["conf"]})
+	}
+	untold := func() *doctor.Server { return &doctor.Server{Refused: []string{"srvr"}} }
+	for name, all := range map[string][]*doctor.Server{
+		"an observer":             {leader(), server(follower), server(follower), server(observer)},
+		"an observer in conf":     {leader(), server(follower), server(follower), server(observer), server(observer)},
+		"two addresses":           {twice(), twice(), server(follower), server(follower)},
+		"no word is allowed":      {untold(), untold(), untold()},
+		"only an observer allows": {untold(), untold(), untold(), server(observer)},
+	} {
+		assert.Empty(t, found(doctor.Servers(all)), name)
+	}
+	assert.Len(t, doctor.NotSeen([]*doctor.Server{leader(), server(follower), server(observer)}), 1, "a voter was not asked")
+	assert.True(t, found(doctor.Servers([]*doctor.Server{leader(), server(nil), server(follower)}))["ensemble.leaders"], "their numbers are not known")
 }
 
 func TestFaultsOfVersionsEndWhereTheyWereFixed(t *testing.T) {

@@ -72,6 +72,9 @@ func (s *Server) Least() time.Duration { return s.duration("minSessionTimeout") 
 // Most is the longest session timeout that the server grants.
 func (s *Server) Most() time.Duration { return s.duration("maxSessionTimeout") }
 
+// ID is the number of the server in its ensemble; "" if unknown.
+func (s *Server) ID() string { return s.setting("serverId") }
+
 // voters is how many servers vote, as far as the server says so.
 func (s *Server) voters() (n int) {
 	for line := range strings.Lines(s.Words["conf"]) {

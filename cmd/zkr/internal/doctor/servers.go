@@ -36,7 +36,6 @@ func Servers(all []*Server) []Finding {
 
 // NotSeen is what servers did not tell.
 func NotSeen(all []*Server) (out []Unseen) {
-	voters := 0
 	for _, s := range all {
 		if len(s.Refused) > 0 {
 			out = append(out, Unseen{s.Address, "not allowed: " + strings.Join(s.Refused, ", "),
@@ -45,10 +44,9 @@ func NotSeen(all []*Server) (out []Unseen) {
 		if len(s.Silent) > 0 && !s.refusing() {
 			out = append(out, Unseen{s.Address, "not answered: " + strings.Join(s.Silent, ", "), "run zkr doctor again when the server is less busy"})
 		}
-		voters = max(voters, s.voters())
 	}
-	if len(all) < voters {
-		out = append(out, Unseen{ensemble, fmt.Sprintf("%d of %d members, which --servers does not name", voters-len(all), voters),
+	if asked, voters := countVoters(all), votersOf(all); asked < voters {
+		out = append(out, Unseen{ensemble, fmt.Sprintf("%d of %d members, which --servers does not name", voters-asked, voters),
 			"name all members in --servers, or use --follow-ensemble"})
 	}
 	return out
@@ -141,18 +139,45 @@ func checkTimeouts(s *Server) (out []Finding) {
 	return out
 }
 
+// votersOf is how many servers vote: as the servers say, or else those that were asked.
+func votersOf(all []*Server) (n int) {
+	for _, s := range all {
+		n = max(n, s.voters())
+	}
+	if n == 0 {
+		n = countVoters(all)
+	}
+	return n
+}
+
+// countVoters is how many of the servers are not known to be observers.
+func countVoters(all []*Server) (n int) {
+	for _, s := range all {
+		if s.Mode() != "observer" {
+			n++
+		}
+	}
+	return n
+}
+
 func checkLeaders(all []*Server) (out []Finding) {
 	var leaders []string
-	serving, answering, voters := 0, 0, len(all)
+	ids := map[string]bool{} // of the leaders: a server may have several addresses
+	serving, answering, voters := 0, 0, votersOf(all)
 	for _, s := range all {
-		if s.Err == nil {
+		if s.Words["srvr"] != "" {
 			answering++
 		}
-		voters = max(voters, s.voters())
 		switch s.Mode() {
 		case "leader", "standalone":
-			leaders = append(leaders, s.Address+" ("+s.Mode()+")")
 			serving++
+			if s.Mode() == "leader" && s.ID() != "" {
+				if ids[s.ID()] {
+					continue
+				}
+				ids[s.ID()] = true
+			}
+			leaders = append(leaders, s.Address+" ("+s.Mode()+")")
 		case "follower", "observer":
 			serving++
 		}
@@ -161,7 +186,7 @@ func checkLeaders(all []*Server) (out []Finding) {
 		out = append(out, newFinding("ensemble.leaders", recognize.Bad, ensemble, strings.Join(leaders, ", ")))
 	}
 	if answering > 0 && serving == 0 {
-		out = append(out, newFinding("ensemble.no-leader", recognize.Bad, ensemble, fmt.Sprintf("of %d servers, %d answered, and none serves", len(all), answering)))
+		out = append(out, newFinding("ensemble.no-leader", recognize.Bad, ensemble, fmt.Sprintf("of %d servers, %d told their state, and none serves", len(all), answering)))
 	}
 	for _, s := range all {
 		synced, known := s.monitored("synced_followers")

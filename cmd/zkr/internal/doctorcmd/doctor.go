@@ -3,6 +3,7 @@ package doctorcmd
 import (
 	"context"
 	"errors"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -76,7 +77,7 @@ func (a *app) run(ctx context.Context, root string, v choices) error {
 		if a.Flags.TLS {
 			return nil
 		}
-		return doctor.Ask(ctx, addresses)
+		return doctor.Ask(ctx, addresses, a.Flags.ConnectTimeout)
 	}
 	var servers []*doctor.Server
 	examined := false
@@ -85,7 +86,7 @@ func (a *app) run(ctx context.Context, root string, v choices) error {
 		if err := a.examine(ctx, client, r, v); err != nil {
 			return err
 		}
-		servers = ask(ctx, union(split(list), client.Servers()))
+		servers = ask(ctx, client.Servers())
 		return nil
 	})
 	if !examined && errors.Is(err, session.ErrUnreachable) {
@@ -102,23 +103,19 @@ func (a *app) run(ctx context.Context, root string, v choices) error {
 	return a.show(r)
 }
 
-// split are the servers of a connect string. Errors in it are found when zkr connects.
+// split are the servers of a connect string, as [session.Connect] reads it. Errors in it are
+// found when zkr connects.
 func split(list string) (out []string) {
 	hosts, _, _ := strings.Cut(list, "/")
 	for part := range strings.SplitSeq(hosts, ",") {
-		if part = strings.TrimSpace(part); strings.LastIndexByte(part, ':') <= strings.LastIndexByte(part, ']') {
-			part += ":2181"
+		part = strings.TrimSpace(part)
+		bare := strings.TrimSuffix(strings.TrimPrefix(part, "["), "]")
+		if !strings.Contains(part, ":") || net.ParseIP(bare) != nil {
+			part = net.JoinHostPort(bare, "2181")
 		}
 		out = append(out, part)
 	}
 	return out
-}
-
-// union are the addresses of two lists, each once.
-func union(a, b []string) []string {
-	out := slices.Concat(a, b)
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 // examine looks at what a client sees.
