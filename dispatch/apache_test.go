@@ -121,7 +121,7 @@ func TestEssentialsOnApache_M1_M26(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, map[dispatch.State]int{"done": n}, st.Tasks)
 		assert.False(t, st.Published.IsZero())
-	}, 5*time.Second, 100*time.Millisecond)
+	}, world.Patience, 100*time.Millisecond)
 	require.NoError(t, worker.Drain(ctx))
 	for i := n; ; i++ {
 		if _, err = q.Submit(ctx, numbered(i)); err != nil {

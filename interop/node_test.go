@@ -219,8 +219,10 @@ func TestTTLNodeIsKeptWithCurator(t *testing.T) {
 				})
 				seen++
 			}
-			_, _, exists := dataAt(t, c, path)
-			require.True(t, exists)
+			awaitTrue(t, "the znode, which may have expired, too", func() bool {
+				_, _, exists := dataAt(t, c, path)
+				return exists
+			})
 			ends[stays]()
 			awaitTrue(t, "expiry", func() bool {
 				_, _, exists := dataAt(t, c, path)

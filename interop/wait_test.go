@@ -46,7 +46,9 @@ func watched(t *testing.T, path string, enough func(sessions []int64) bool) {
 		var sessions []int64
 		for i := range cluster.Servers() {
 			text, err := cluster.FourLetter(t.Context(), i, "wchp")
-			require.NoError(t, err)
+			if err != nil {
+				return false // the server is busy
+			}
 			sessions = append(sessions, watchers(t, text, path)...)
 		}
 		return enough(sessions)

@@ -110,9 +110,11 @@ func TestTLSChecksTheServersNameAndCarriesASession(t *testing.T) {
 	require.NoError(t, c.Close(ctx))
 
 	refused := func(addr string, config *tls.Config) error {
-		short, stop := context.WithTimeout(ctx, 2*time.Second)
-		defer stop()
-		_, err := Connect(short, addr, &Options{TLS: config})
+		second, called := untilCalled(t, 2) // the first attempt has failed by then
+		_, err := Connect(second, addr, &Options{TLS: config, Dialer: func(ctx context.Context, network, address string) (net.Conn, error) {
+			called()
+			return new(net.Dialer).DialContext(ctx, network, address)
+		}})
 		return err
 	}
 	err = refused(addr, &tls.Config{})

@@ -147,7 +147,8 @@ func TestDoctorOfTimeoutsThatAreTooShort(t *testing.T) {
 	assert.Len(t, b.diagnose("--no-write").where("timeout.unsound"), 1)
 	s, err := session.Connect(b.ctx, b.srv.Addr(), &session.Options{Timeout: 2 * tick, TickTime: tick})
 	require.NoError(t, err)
-	assert.Len(t, b.diagnose("--no-write").where("timeout.unsound"), 2, "the session is one, too")
+	// On a busy machine the session may be between two connections.
+	eventually(t, func() bool { return len(b.diagnose("--no-write").where("timeout.unsound")) == 2 }, "the session is one, too")
 	require.NoError(t, s.Close(b.ctx))
 	assert.Len(t, b.diagnose("--no-write").where("timeout.unsound"), 1)
 }

@@ -65,7 +65,7 @@ func TestAHolderFrozenInItsTransactionGivesTheRowBack(t *testing.T) {
 	var tx interface{ Commit() error } // of the other process, which writes First in it
 	refused := frozen.Case{
 		Serve: func() string {
-			db = create(t, "pgx", startPostgres(t)+"&idle_in_transaction_session_timeout=1000")
+			db = create(t, "pgx", startPostgres(t)+"&idle_in_transaction_session_timeout=5000")
 			return db.dsn
 		},
 		Write: func(ctx context.Context, w frozen.Writer, value string) error {

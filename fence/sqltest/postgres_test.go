@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -49,11 +50,11 @@ func startPostgres(t *testing.T) string {
 	out, err := initdb.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 
-	port := freePort(t)
+	host, port := freePort(t)
 	log, err := os.Create(filepath.Join(dir, "log"))
 	require.NoError(t, err)
 	defer log.Close()
-	server := exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-p", port, "-k", dir, "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off")
+	server := exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-p", port, "-k", dir, "-c", "listen_addresses="+host, "-c", "fsync=off")
 	server.SysProcAttr, server.Dir, server.Stdout, server.Stderr = as, dir, log, log
 	require.NoError(t, server.Start())
 	t.Cleanup(func() {
@@ -64,7 +65,7 @@ func startPostgres(t *testing.T) string {
 			t.Logf("PostgreSQL's log:\n%s", text)
 		}
 	})
-	dsn := "postgres://test@127.0.0.1:" + port + "/postgres?sslmode=disable"
+	dsn := "postgres://test@" + net.JoinHostPort(host, port) + "/postgres?sslmode=disable"
 	awaitPostgres(t, dsn)
 	return dsn
 }
@@ -85,14 +86,16 @@ func owner(t *testing.T, dir string) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
 }
 
-func freePort(t *testing.T) string {
+// freePort returns a port on an address of this machine that no other process uses: a port of
+// 127.0.0.1 could be taken before the server listens.
+func freePort(t *testing.T) (host, port string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.%d:0", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254)))
 	require.NoError(t, err)
 	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
+	host, port, err = net.SplitHostPort(l.Addr().String())
 	require.NoError(t, err)
-	return port
+	return host, port
 }
 
 // awaitPostgres waits until the server accepts connections.

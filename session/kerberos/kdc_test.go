@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
@@ -88,8 +89,9 @@ func findProgram(name string) (string, error) {
 	return exec.LookPath("/usr/sbin/" + name)
 }
 
+// freeAddress is an address on which no other process listens while the KDC is stopped.
 func freeAddress(t testing.TB) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", world.OwnAddress())
 	require.NoError(t, err)
 	defer l.Close()
 	return l.Addr().String()

@@ -9,14 +9,23 @@ import (
 	"time"
 )
 
-// wordTimeout bounds one four-letter command: a paused or cut server never
-// answers.
-const wordTimeout = 2 * time.Second
+// The limits of one four-letter command: a paused or cut server never answers, and a busy one
+// after seconds. Role is repeated until it succeeds, and so may be less patient.
+const (
+	wordTimeout = 20 * time.Second
+	roleTimeout = 2 * time.Second
+)
 
 // FourLetter sends a four-letter word (ruok, srvr, mntr, ...) to server i and
-// returns its answer. FourLetter gives up after two seconds.
+// returns its answer. FourLetter gives up after 20 seconds.
 func (c *Cluster) FourLetter(ctx context.Context, i int, word string) (string, error) {
 	c.mustBeStarted()
+	ctx, cancel := context.WithTimeout(ctx, wordTimeout)
+	defer cancel()
+	return c.askServer(ctx, i, word)
+}
+
+func (c *Cluster) askServer(ctx context.Context, i int, word string) (string, error) {
 	if err := c.checkIndex(i); err != nil {
 		return "", err
 	}
@@ -28,8 +37,6 @@ func (c *Cluster) FourLetter(ctx context.Context, i int, word string) (string, e
 }
 
 func askWord(ctx context.Context, addr, word string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, wordTimeout)
-	defer cancel()
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return "", err
@@ -49,10 +56,12 @@ func askWord(ctx context.Context, addr, word string) (string, error) {
 }
 
 // Role returns the present role of server i: "standalone", "leader" or
-// "follower". The error wraps ErrNotServing.
+// "follower". Role gives up after two seconds. The error wraps ErrNotServing.
 func (c *Cluster) Role(ctx context.Context, i int) (string, error) {
 	c.mustBeStarted()
-	answer, err := c.FourLetter(ctx, i, "srvr")
+	ctx, cancel := context.WithTimeout(ctx, roleTimeout)
+	defer cancel()
+	answer, err := c.askServer(ctx, i, "srvr")
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrNotServing, err)
 	}

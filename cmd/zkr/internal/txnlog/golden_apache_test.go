@@ -15,6 +15,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/txnlog"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
@@ -34,13 +35,18 @@ var goldenKinds = []struct {
 	{"snappy", map[string]string{"zookeeper.snapshot.compression.method": "snappy", "zookeeper.digest.enabled": "false"}, ".snappy", false, true},
 }
 
-// freePort returns a port that was free a moment ago.
-func freePort(t *testing.T) int {
+// freePorts returns an address of this machine that no other process uses, and n ports of it.
+func freePorts(t *testing.T, n int) (host string, ports []any) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	host, _, err := net.SplitHostPort(world.OwnAddress())
 	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	for range n {
+		l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+		require.NoError(t, err)
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return host, ports
 }
 
 // dataDir returns the data folder of server i of a cluster started with Dir = dir.
@@ -73,11 +79,12 @@ func TestGoldenOnApache(t *testing.T) {
 	for _, kind := range goldenKinds {
 		t.Run(kind.name, func(t *testing.T) {
 			dir := t.TempDir()
+			host, ports := freePorts(t, 2)
 			cluster := apache.Require(t, &apache.Options{
 				Mode: apache.Jars, Own: true, Dir: dir, Heap: 96, Properties: withProperties(kind.properties),
 				Config: map[string]string{
 					"preAllocSize": "8", "standaloneEnabled": "false", "reconfigEnabled": "true",
-					"server.1": fmt.Sprintf("127.0.0.1:%d:%d", freePort(t), freePort(t)),
+					"server.1": host + fmt.Sprintf(":%d:%d", ports...),
 				},
 			})
 			writeEverything(t, cluster)
@@ -140,7 +147,8 @@ func writeEverything(t *testing.T, cluster *apache.Cluster) {
 	require.Error(t, err)
 	_, err = conn.Create("/none/below", nil, 0, open)
 	require.ErrorIs(t, err, zk.ErrNoNode)
-	must(conn.IncrementalReconfig([]string{fmt.Sprintf("server.2=127.0.0.1:%d:%d:observer;127.0.0.1:%d", freePort(t), freePort(t), freePort(t))}, nil, -1))
+	host, ports := freePorts(t, 3)
+	must(conn.IncrementalReconfig([]string{"server.2=" + host + fmt.Sprintf(":%d:%d:observer;"+host+":%d", ports...)}, nil, -1))
 
 	client, err := session.Connect(ctx, cluster.Connect(), nil)
 	require.NoError(t, err)

@@ -16,6 +16,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/web"
 	"github.com/zkrecipes/zkrecipes/election"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 )
 
 // images is where the pictures of the pages are.
@@ -135,7 +136,7 @@ func changes(t *testing.T, b *browser.Browser, s *stage, url string) {
 		p.Says(value)
 		fastest = min(fastest, time.Since(begin))
 	}
-	assert.Less(t, fastest, time.Second)
+	assert.Less(t, fastest, 5*time.Second, "the machine may be busy; TestTenThousandZnodes bounds large trees")
 	p.Until("document.querySelector('svg.spark')")
 	assert.Equal(t, "true", p.Eval("window.before.isConnected"), "an unchanged element stays the same element")
 	p.Open(url + "/locks")
@@ -266,7 +267,7 @@ func cut(t *testing.T, b *browser.Browser, s *stage, m *ui.Model) {
 		go func() { over <- web.Serve(ctx, l, ui.Handler(m, where)) }()
 		return web.URL(l), func() { cancel(); require.NoError(t, <-over) }
 	}
-	url, end := serve("127.0.0.1:0", "zk1.example.org:2181")
+	url, end := serve(world.OwnAddress(), "zk1.example.org:2181")
 	p := b.Page(t, 1280, 800)
 	p.Open(url + "counters")
 	p.Until(isLive)
