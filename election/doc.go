@@ -8,20 +8,24 @@
 //	})
 //
 // Candidates queue with ephemeral sequential znodes. The first candidate leads,
-// and every other candidate watches the two candidates before it, so a leader that
-// goes wakes two candidates, however many exist: the first leads without a request,
-// and the second lists the queue, to be ready for its turn. [Elector.Run] campaigns again after
-// a loss; [Elector.Campaign] wins one [Leadership]; [Elector.Stand] takes a
-// place in the queue without waiting. [Elector.Leader] returns the present
-// leader, and [Elector.Observe] follows the leaders; the caller need not be a
-// candidate.
+// and every other candidate watches the two candidates before it, so a leader
+// that goes wakes two candidates, however many exist: the first leads without a
+// request, and the second lists the queue, to be ready for its turn.
+// [Elector.Run] campaigns again after a loss; [Elector.Campaign] wins one
+// [Leadership]; [Elector.Stand] takes a place in the queue without waiting.
+// [Elector.Leader] returns the present leader, and [Elector.Observe] follows
+// the leaders; the caller need not be a candidate.
 //
 // # Guarantees
 //
 //   - At most one leader exists at any time, if leaders heed their contexts: a
-//     context ends before the servers can let another candidate lead. The one
-//     exception is a pause of the leader's own process (a stopped process, a
-//     suspended machine): use the token and the guard for that case.
+//     context ends before the servers can let another candidate lead.
+//   - This has three exceptions, for which the token and the guard are made:
+//     a pause of the leader's own process (a stopped process, a suspended
+//     machine); a leader's znode that an administrator or [Elector.Depose]
+//     deletes, of which the leader learns within a heartbeat, or when its
+//     process runs again; and an ensemble that loses acknowledged
+//     transactions. docs/guarantees.md has the details.
 //   - The function of [Elector.Run] has returned before Run gives the
 //     leadership back, and is told of a loss before another candidate can
 //     lead.

@@ -27,21 +27,26 @@
 //
 // Contenders queue with ephemeral sequential znodes, in the order in which the
 // servers received them. Each contender watches the two contenders before it,
-// so a release wakes two waiters, however long the queue is: the first takes the lock
-// without a request, and the second lists the queue, to be ready for its turn. Goroutines that share a [Mutex]
-// queue in their process, and hand the lock over among themselves for
-// [Options.LocalHandover], before other processes have their turn.
+// so a release wakes two waiters, however long the queue is: the first takes
+// the lock without a request, and the second lists the queue, to be ready for
+// its turn. Goroutines that share a [Mutex] queue in their process, and hand
+// the lock over among themselves for [Options.LocalHandover], before other
+// processes have their turn.
 //
 // # Guarantees
 //
 //   - A mutex has at most one holder, and a [Semaphore] gives out at most its
 //     number of permits, at any time, if holders heed their contexts: a
 //     context ends before the servers can grant the lock to another client.
-//     The one exception is a pause of the holder's own process (a stopped
-//     process, a suspended machine): use the token and the guard for that
-//     case. After such a pause, Held.Context().Err() is correct at once; for a
-//     derived context call session.ContextErr, because the derived context's
-//     own Err may be nil for some hundred milliseconds more.
+//   - This has three exceptions, for which the token and the guard are made:
+//     a pause of the holder's own process (a stopped process, a suspended
+//     machine); a holder's znode that an administrator or [Mutex.Break]
+//     deletes, of which the holder learns within a heartbeat, or when its
+//     process runs again; and an ensemble that loses acknowledged
+//     transactions. docs/guarantees.md has the details.
+//   - After a pause, Held.Context().Err() is correct at once. For a derived
+//     context call session.ContextErr, because the derived context's own Err
+//     may be nil for some hundred milliseconds more.
 //   - [Held.Token] grows with every grant of a path at the server.
 //     [Held.Guard] makes a transaction fail once the lock is gone,
 //     independently of all clocks.
@@ -85,9 +90,10 @@
 //
 // # Failures
 //
-// Errors wrap ErrBusy, ErrNotHeld, ErrPermits, ErrWithdrawn, ErrInvalidArgument, the context's error
-// and cause, or an error of package session (ErrNoAuth, ErrSequenceExhausted,
-// ErrNoChildrenForEphemerals when the path's parent is ephemeral, ...).
+// Errors wrap ErrBusy, ErrNotHeld, ErrPermits, ErrWithdrawn,
+// ErrInvalidArgument, the context's error and cause, or an error of package
+// session (ErrNoAuth, ErrSequenceExhausted, ErrNoChildrenForEphemerals when the
+// path's parent is ephemeral, ...).
 //
 // # Compatibility
 //

@@ -31,9 +31,11 @@
 //
 //   - No resource has two owners at a time, if owners heed their contexts: a
 //     context ends before the servers can let another member own the resource.
-//     The one exception is a pause of the member's own process (a stopped
-//     process, a suspended machine): use the token and the guard for that
-//     case.
+//   - This has three exceptions, for which the token and the guard are made: a
+//     pause of the member's own process (a stopped process, a suspended
+//     machine); znodes of the group that an administrator deletes; and an
+//     ensemble that loses acknowledged transactions. docs/guarantees.md has the
+//     details.
 //   - An owner that must give a resource up is told, and stays the owner until
 //     its handler has returned. This also holds when the member leaves, when
 //     the member is the coordinator, and when the resource is removed, and

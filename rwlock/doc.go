@@ -29,9 +29,13 @@
 //
 //   - While a writer holds the lock, no other client does, if each holder
 //     heeds its context: a context ends before the servers can grant the lock
-//     to a client that the holder excludes. The one exception is a pause of
-//     the holder's own process (a stopped process, a suspended machine): use
-//     the token and the guard for that case.
+//     to a client that the holder excludes.
+//   - This has three exceptions, for which the token and the guard are made:
+//     a pause of the holder's own process (a stopped process, a suspended
+//     machine); a holder's znode that an administrator deletes, of which the
+//     holder learns within a heartbeat, or when its process runs again; and an
+//     ensemble that loses acknowledged transactions. docs/guarantees.md has
+//     the details.
 //   - Contenders are served in the order of arrival: no reader passes a writer
 //     that came earlier, so neither writers nor readers starve.
 //   - Of two holds that exclude each other, the later hold has the greater

@@ -33,18 +33,23 @@
 //     ([UnknownOutcomeError]). A request that was certainly not sent is sent
 //     again.
 //   - While something is held ([Session.Hold]), the session's context ends
-//     before a server can expire the session, in every fault except a pause of
-//     this process. After such a pause, Err of that context is correct at
-//     once, and a guard ([Hold.Guard]) refuses late writes. A derived context,
-//     as from context.WithTimeout or an HTTP or SQL client, may look alive for
-//     some hundred milliseconds more: call [ContextErr].
+//     before a server can expire the session, in every fault that the
+//     assumptions below cover, except a pause of this process. After such a
+//     pause, Err of that context is correct at once, and a guard ([Hold.Guard])
+//     refuses late writes. A derived context, as from context.WithTimeout or an
+//     HTTP or SQL client, may look alive for some hundred milliseconds more:
+//     call [ContextErr].
+//   - The context of a hold also ends when another client deletes its znode:
+//     within a heartbeat, or with the next connection, and so perhaps after the
+//     servers have granted the hold to another client.
 //   - Reads of one session never go back in time, even after a move to another
 //     server. Reads may be behind writes of other clients; [Session.ReadFresh]
 //     reads a state that includes everything committed before the call.
 //   - A watch is a hint: it fires when something has changed, when the
 //     connection is lost, and when the session ends. Always read again.
-//   - After [Client.Close], no goroutine runs, and nothing is left on the
-//     server that does not go with the session.
+//   - [Client.Close] waits for deletions in the background, and ends the
+//     session; no goroutine runs afterwards. Znodes that do not go with a
+//     session stay, as far as no recipe has deleted them before.
 //
 // # How it is lost, and how you find out
 //
@@ -75,8 +80,9 @@
 // Options.SharedHeartbeats, the sessions of one server share these transactions.
 //
 // The assumptions are: clocks run at the same rate to within one in a thousand,
-// and servers grant no timeout below two ticks (or Options.TickTime is set).
-// docs/guarantees.md has the figures.
+// servers grant no timeout below two ticks (or Options.TickTime is set), and the
+// ensemble keeps every transaction that it has acknowledged. docs/guarantees.md
+// has the figures.
 //
 // # Znodes
 //

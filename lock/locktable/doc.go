@@ -34,8 +34,11 @@
 //
 //   - A lock has at most one holder at any time, if holders heed their contexts: when an
 //     owner is lost, its context ends before the servers can let another client take
-//     its locks. The one exception is a pause of the holder's own process (a stopped
-//     process, a suspended machine): use the token and the guard for that case.
+//     its locks.
+//   - This has three exceptions, for which the token and the guard are made: a pause of
+//     the holder's own process (a stopped process, a suspended machine); the znode of an
+//     owner or of a lock that another client deletes or overwrites; and an ensemble that
+//     loses acknowledged transactions. docs/guarantees.md has the details.
 //   - [Held.Token] grows with every grant of a lock. [Held.Guard] makes a transaction fail
 //     once the owner has gone or the lock is released, independently of all clocks.
 //   - Locks are taken and released in transactions of up to 500 locks, or fewer if the
