@@ -42,7 +42,7 @@ func (a *Attempt) Token() int64 {
 }
 
 // Guard is a check for a transaction, which fails if the assignment is gone:
-// session.Txn(ctx, a.Guard(), ...).
+// s.Txn(ctx, a.Guard(), ...), where s is [Attempt.Session].
 func (a *Attempt) Guard() session.Op { return a.mustHeld().ws.s.CheckOp(a.Path(), -1) }
 
 // Path returns the path of the assignment's znode. A child below it keeps the

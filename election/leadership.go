@@ -77,7 +77,7 @@ func (l *Leadership) Token() int64 {
 }
 
 // Guard is a check for a transaction, which fails if the leadership has ended:
-// session.Txn(ctx, l.Guard(), ...).
+// s.Txn(ctx, l.Guard(), ...).
 func (l *Leadership) Guard() session.Op { return l.mustHold().Guard() }
 
 // Session returns the session in which the election was won.

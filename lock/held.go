@@ -44,7 +44,7 @@ func (h *Held) Context() context.Context {
 func (h *Held) Token() int64 { return h.mustHold().token }
 
 // Guard is a check for a transaction; the transaction fails if the lock is not
-// held any more: session.Txn(ctx, held.Guard(), ...). Like the token, the guard
+// held any more: s.Txn(ctx, held.Guard(), ...). Like the token, the guard
 // stays the same for a hand-over within a process, and does not distinguish
 // these holders.
 func (h *Held) Guard() session.Op { return h.mustHold().hold.Guard() }

@@ -43,7 +43,7 @@ func (r *Resource) Context() context.Context { return r.orZero().ctx }
 func (r *Resource) Token() int64 { return r.orZero().token }
 
 // Guard is one check for a transaction, which fails once the resource is lost, revoked
-// or released: session.Txn(ctx, r.Guard(), ...). The servers check that this client is
+// or released: s.Txn(ctx, r.Guard(), ...). The servers check that this client is
 // still a member, and in resource mode that it still has the barrier; whether the
 // resource was revoked or released is checked in this process, when the transaction
 // begins.

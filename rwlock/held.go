@@ -110,7 +110,7 @@ func (h *Held) Exclusive() bool {
 }
 
 // Guard is a check for a transaction, which fails if the lock is not held any
-// more: session.Txn(ctx, held.Guard(), ...). A writer's guard fails after a
+// more: s.Txn(ctx, held.Guard(), ...). A writer's guard fails after a
 // downgrade.
 func (h *Held) Guard() session.Op { return h.mustHold().Guard() }
 

@@ -79,7 +79,7 @@ func (w *Worker) Token() int64 {
 }
 
 // Guard is a check for a transaction: the transaction fails if the worker does
-// not run any more, or its next process has joined: session.Txn(ctx, w.Guard(),
+// not run any more, or its next process has joined: s.Txn(ctx, w.Guard(),
 // ...).
 func (w *Worker) Guard() session.Op { return w.mustHold().Guard() }
 

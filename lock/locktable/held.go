@@ -69,7 +69,7 @@ func (h *Held) Context() context.Context {
 // far.
 func (h *Held) Token() int64 { return h.mustBeMade().token }
 
-// Guard is one operation for a transaction: session.Txn(ctx, held.Guard(),
+// Guard is one operation for a transaction: s.Txn(ctx, held.Guard(),
 // ...). The transaction fails once the owner has gone, or the lock was released
 // or taken away. The operation has two checks: of the owner's znode, and of the
 // version of the lock's znode. The same version may occur again if the lock is
