@@ -7,7 +7,7 @@ SOAK_TIMEOUT ?= 24h
 
 .PHONY: txnlogs watch-demo ztest test race lint vet ci soak image newer upgrade keepers versions prove kubernetes s3 newcomer tidy modules snapshot api mutants fuzz
 
-test: ## all tests of all modules, and a list of those that were not run
+test: ## all tests of all modules of the workspace, and a list of those that were not run
 	$(GO) run ./internal/gotest -count=1 work
 
 RUNS ?= 5
