@@ -3,9 +3,10 @@ package session
 import "context"
 
 // Held is a hold of a client, which can be lost: a lock, a permit, a leadership, a seat
-// in a barrier, a registration, a worker's id, a resource, a task. Every type of this
-// module that stands for something held implements Held, so that one function can fence
-// the writes of all of them, measure all of them, or give all of them back.
+// in a barrier, a registration, a kept znode, a worker's id, a resource, a task. Every
+// type of this module that stands for something held implements Held, so that one
+// function can fence the writes of all of them, measure all of them, or give all of them
+// back.
 type Held interface {
 	// Context ends when the hold is given back, and when it is lost, before the servers
 	// can grant it to another client. The cause ([context.Cause]) wraps ErrReleased after
