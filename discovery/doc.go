@@ -40,7 +40,7 @@
 //     administrator deletes the znode of a live registration, and another
 //     process registers under the name before this registration has heard of
 //     either, an update or an unregistering at that moment affects the other's
-//     znode. An update that is repeated, since its connection was lost, does not.
+//     znode. An update that is retried after a lost connection never does.
 //   - A registration that lost its session is made again in the next session
 //     without waiting until the servers expire the former one: one transaction
 //     replaces the former znode, so that the instance stays listed. The
@@ -101,12 +101,11 @@
 // half timeouts, unless the servers elect another leader meanwhile: a delayed
 // write could otherwise affect another znode later.
 //
-// If the reply to the creation of an instance is lost, the registration finds its
-// znode by the name, the session and the data. If another client has written into
-// the znode before that, the owner takes it for another client's: a sequential
-// instance is registered a second time, any other reports a conflict, until the
-// session ends. To take every written znode of the session for the own one would be
-// worse: it could be that of another registry in this process.
+// If the reply to a creation is lost, the registration finds its znode by name, session
+// and data. If another client has changed the data meanwhile, a sequential instance is
+// registered twice; any other reports ErrConflict until the session ends. The
+// registration does not take every changed znode of the session for its own, because the
+// znode could be that of another registry in this process.
 //
 // ZooKeeper does not report a changed access list, and servers from 3.8.4 and 3.9.2
 // on do not report to a client the events of a znode that the client may not read. If
@@ -133,7 +132,7 @@
 // byte, could take each other's znode for their own after a lost reply.
 //
 // The client's observer receives each znode that goes with a session as a hold: a
-// registration after a loss, and after a Move, is another hold. A Static or Permanent
-// instance is none, and has no events. The goroutine that keeps the registration calls
+// registration after a loss, and after a Move, is another hold. The observer receives no
+// holds and no events for Static and Permanent instances. The goroutine that keeps the registration calls
 // the observer, which must therefore not wait for a change of the same registration.
 package discovery

@@ -91,11 +91,12 @@
 //
 // The path and its folders are persistent: "tasks", "data" and "results", each
 // with up to 256 buckets; "workers" with a folder for each worker and its
-// assignments; "admission"; "counts"; "masters", an election. "alive" and "clients" have
-// ephemeral znodes. "unique" has the keys of unique tasks, and
-// "schedules" the periodic tasks. docs/dispatch.md has the whole tree, the formats and the
-// transactions. Any client may read all of it. Deleted znodes are created again
-// when they are needed; docs/dispatch.md lists the effect on tasks.
+// assignments; "admission"; "counts"; "masters", an election. "alive" and
+// "clients" have ephemeral znodes. "unique" has the keys of unique tasks, and
+// "schedules" the periodic tasks. docs/dispatch.md has the whole tree, the
+// formats and the transactions. Any client may read all of it. Deleted znodes
+// are created again when they are needed; docs/dispatch.md lists the effect on
+// tasks.
 //
 // # Reads
 //

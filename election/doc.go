@@ -106,10 +106,10 @@
 //
 // The path is a container (with [Kazoo] a persistent znode), and its parents
 // are persistent. Its children are the candidates, "_c_<uuid>-latch-<number>"
-// by default, with the ID of [Options] as data. The value of [Leadership.Proclaim] is
-// an ephemeral znode in the container "<path>.proclaimed"; candidates with a priority wait
-// in the container "<path>.ranked". docs/layout.md has all
-// forms.
+// by default, with the ID of [Options] as data. The value of
+// [Leadership.Proclaim] is an ephemeral znode in the container
+// "<path>.proclaimed"; candidates with a priority wait in the container
+// "<path>.ranked". docs/layout.md has all forms.
 //
 // # Failures
 //

@@ -26,9 +26,8 @@
 //   - A write of another client stays until the next SetData, or until the znode is created
 //     again; both bring back the data of this Kept. Two keepers with different data
 //     therefore do not write against each other.
-//   - An ephemeral znode of another session is never overwritten or deleted. A znode that
-//     goes with no session is taken over, with its kind as it is: it need not be of the
-//     mode of this Node.
+//   - An ephemeral znode of another session is never overwritten or deleted. Keep adopts an
+//     existing persistent, container or TTL znode, and does not change its mode.
 //   - An ephemeral znode of a lost session is replaced in the next session, in one
 //     transaction, without waiting until the servers expire the former session.
 //   - [Kept.Release], and giving up, leave nothing behind but TTL znodes, which expire, and
@@ -70,7 +69,7 @@
 // A write depends on the version of a znode, not on its identity. If another client
 // deletes the znode, and creates one of the same path before this client has heard of
 // either, a SetData or a Release at that moment affects the other znode. A write that is
-// repeated, since its connection was lost, does not.
+// retried after a lost connection never affects the other znode.
 //
 // # Compatibility
 //
@@ -79,7 +78,8 @@
 // Curator overwrites foreign data at every reconnection, overwrites an ephemeral znode of
 // another session, and creates a sequential znode again under its first number. Its TTL
 // node is a container, which stays indefinitely if its process dies before the first touch.
-// The dashboard shows a kept znode as any other, since no sign tells it from others.
+// The dashboard shows a kept znode as any other, since no sign tells a kept znode from
+// others.
 //
 // # Concurrency
 //
@@ -88,5 +88,6 @@
 // after a lost reply.
 //
 // The client's observer receives each znode that goes with a session as a hold: the next
-// znode after a loss is another hold. Znodes of other modes are none.
+// znode after a loss is another hold. The observer receives no holds for znodes of other
+// modes.
 package node

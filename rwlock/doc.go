@@ -15,10 +15,10 @@
 // [Place.Await] waits later.
 //
 // Contenders queue with ephemeral sequential znodes, in the order in which the
-// servers received them. A writer waits for the contenders before it, and watches the
-// last two of them; a reader waits for the last writer before it. Readers that come and go therefore wake no reader,
-// and all readers behind one writer enter together when the writer goes,
-// without a request to the servers.
+// servers received them. A writer waits for the contenders before it, and
+// watches the last two of them; a reader waits for the last writer before it.
+// Readers that come and go therefore wake no reader, and all readers behind one
+// writer enter together when the writer goes, without a request to the servers.
 //
 // Package lock has a lock without readers, which is faster if goroutines of one
 // process contend: a lock.Mutex is handed over within the process. An [RWMutex]
@@ -56,10 +56,11 @@
 //
 // An uncontended acquire takes two requests in one round trip, a release one, a
 // downgrade one. A reader sends no request when its last writer goes, and a
-// writer none when the last reader goes before it, unless readers left out of their
-// order. When its predecessor was a writer, a writer lists the queue: the
-// predecessor may have become a reader with the same place. In a session without recent requests, and on a new connection, one
-// more request proves that the session can be trusted.
+// writer none when the last reader goes before it, unless readers left out of
+// their order. When its predecessor was a writer, a writer lists the queue: the
+// predecessor may have become a reader with the same place. In a session
+// without recent requests, and on a new connection, one more request proves
+// that the session can be trusted.
 //
 // # How it is lost, and how you find out
 //

@@ -55,10 +55,10 @@
 //
 // The context of a session, and the contexts of its holds, end with a cause
 // that wraps [ErrLost] and the reason: [ErrExpired], [ErrTrustRanOut],
-// [ErrRefused], [ErrReplaced], [ErrClosed] or [ErrAuthFailed]. A session whose trust ran out
-// may still live on the servers for a while; it is closed, and never resumed. A
-// disconnect alone loses nothing: the state is Suspended, and the client moves
-// to another server.
+// [ErrRefused], [ErrReplaced], [ErrClosed] or [ErrAuthFailed]. A session whose
+// trust ran out may still live on the servers for a while; it is closed, and
+// never resumed. A disconnect alone loses nothing: the state is Suspended, and
+// the client moves to another server.
 //
 // A session that holds nothing survives a loss of the quorum of any length.
 // When servers have left its handshakes unanswered for two session timeouts,

@@ -88,11 +88,12 @@ type Options struct {
 	// FollowEnsemble uses the servers of the ensemble's dynamic configuration (the znode
 	// /zookeeper/config) in place of those given to Connect, and follows its changes: a
 	// session on a server that was removed goes to another one at once, and when servers were
-	// added, some sessions go there, as many as make the numbers of all servers equal. A
-	// session moves with all that it holds. If none of the servers can be reached, those given to Connect
-	// are tried, too. Set it if clients can reach the addresses behind the semicolons of the
-	// configuration, and each server has one there; otherwise a warning is logged, and the
-	// list stays. On ClickHouse Keeper no session moves, as it would be lost. Default: off, as the addresses may be internal to the ensemble.
+	// added, enough sessions move there to balance the servers. A session moves with all that
+	// it holds. If none of the servers can be reached, those given to Connect are tried, too.
+	// Set it if clients can reach the addresses behind the semicolons of the configuration,
+	// and each server has one there; otherwise a warning is logged, and the list stays. On
+	// ClickHouse Keeper no session moves, as it would be lost. Default: off, as the addresses
+	// may be internal to the ensemble.
 	FollowEnsemble bool
 	// ReadOnly lets [Client.ReadSession], and so package cache and what is made of it, read
 	// from a server without a quorum while no other server can be reached: see
