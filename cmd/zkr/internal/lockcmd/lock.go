@@ -38,11 +38,12 @@ If the lock is lost while CMD runs, zkr stops CMD: the group gets TERM, then KIL
 after --grace, and is gone before a server can grant the lock to another client. For
 this, zkr gives up the lock early: by the grace, plus a tenth of the session timeout
 (2s at most) so that a busy machine has time for the KILL. The session timeout must
-therefore be at least four times the grace plus half a second. A longer session
-timeout lets a server be silent for longer before zkr stops CMD, and --tick-time
-adds to that. Without --session-timeout, zkr requests six times the grace (10s to
-40s). If the lock is already gone (its znode was deleted, or its session was expired
-by hand), KILL follows immediately, unless --lock-delay leaves time for the grace.
+therefore be at least four times the sum of the grace and half a second (a timeout
+below 8s: of the grace and a sixteenth of the timeout). A longer session timeout lets
+a server be silent for longer before zkr stops CMD, and --tick-time adds to that.
+Without --session-timeout, zkr requests six times the grace (10s to 40s). If the lock
+is already gone (its znode was deleted, or its session was expired by hand), KILL
+follows immediately, unless --lock-delay leaves time for the grace.
 
 When CMD has ended, zkr stops all processes left in CMD's process group before it
 releases the lock. If no server confirms the release within 5s, a note on stderr says
