@@ -153,7 +153,7 @@ func TestPartyThatMayNotWriteTheRecordIsNotInDoubt(t *testing.T) {
 
 // A request that costs the connection each time (a server whose jute.maxbuffer
 // is smaller, a proxy) is not repeated at the speed of the network.
-func TestWhatCostsTheConnectionIsRepeatedWithPauses(t *testing.T) {
+func TestRequestsThatCostTheConnectionAreRepeatedWithPauses(t *testing.T) {
 	type call func(w *World, c *session.Client) error
 	await := func(w *World, c *session.Client) error {
 		_, err := barrier.New(c, dir, 2, &barrier.Options{InTree: true}).Await(w.Ctx)

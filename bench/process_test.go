@@ -72,7 +72,7 @@ func TestAWriterThatFailsEndsTheRun(t *testing.T) {
 	require.ErrorIs(t, err, broken)
 }
 
-func TestWhatGoesWrongWithAPeerIsAnError(t *testing.T) {
+func TestFailureOfAPeerIsAnError(t *testing.T) {
 	_, err := script(t, `exit 3`)
 	require.ErrorIs(t, err, errGone)
 	for text, want := range map[string]string{

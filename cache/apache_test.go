@@ -171,10 +171,10 @@ func fill(t testing.TB, s *session.Session, path string, n int) {
 	}
 }
 
-// TestWhatIsOpenedLaterOnApache: servers that keep back the events of unreadable
+// TestNodesOpenedLaterOnApache: servers that keep back the events of unreadable
 // znodes (since 3.8.4 and 3.9.2, and some older ones that distributions have patched)
 // report a znode that becomes readable later only with its next change.
-func TestWhatIsOpenedLaterOnApache(t *testing.T) {
+func TestNodesOpenedLaterOnApache(t *testing.T) {
 	t.Parallel()
 	cluster := apache.Require(t, &apache.Options{Heap: 96})
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

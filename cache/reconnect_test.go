@@ -28,9 +28,9 @@ func away(w *world.World, c *session.Client, newSession bool, do func()) {
 	w.Pass(20 * time.Second)
 }
 
-// TestWhatChangedMeanwhileIsFoundOut_CH41_N35: also a node that was deleted and
+// TestChangesDuringAnOutageAreFound_CH41_N35: also a node that was deleted and
 // created again, whose version is the same as before.
-func TestWhatChangedMeanwhileIsFoundOut_CH41_N35(t *testing.T) {
+func TestChangesDuringAnOutageAreFound_CH41_N35(t *testing.T) {
 	for _, newSession := range []bool{false, true} {
 		inModes(t, func(w *world.World) {
 			put(w, "/t", "0", "/t/same", "1", "/t/reborn", "2", "/t/reborn/child", "3", "/t/reborn/gone", "4",

@@ -157,7 +157,7 @@ func TestNumbersThatAreTooLarge(t *testing.T) {
 
 // A request that costs the connection each time (a server whose jute.maxbuffer
 // is smaller, a proxy) is not repeated at the speed of the network.
-func TestWhatCostsTheConnectionIsRepeatedWithPauses(t *testing.T) {
+func TestRequestsThatCostTheConnectionAreRepeatedWithPauses(t *testing.T) {
 	for name, prefix := range map[string]string{"submit": "/clients/", "assign": "/masters/", "done": "/workers/"} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, nil, func(w *World) {

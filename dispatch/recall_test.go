@@ -57,7 +57,7 @@ func TestHalfOfWhatOneHasPrefetchedIsRecalled(t *testing.T) {
 
 // Only tasks that have not begun are recalled, for workers that can take them
 // now.
-func TestWhatIsNotRecalled(t *testing.T) {
+func TestTasksThatAreNotRecalled(t *testing.T) {
 	start := time.Now()
 	now := start.Add(time.Second)
 	for name, c := range map[string]struct {

@@ -13,20 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/election"
 	"github.com/zkrecipes/zkrecipes/internal/world"
-	"github.com/zkrecipes/zkrecipes/session"
 )
 
 // The benchmarks run over TCP on the test server, or, with ZKBENCH_APACHE=1, on
 // a standalone Apache ZooKeeper that keeps its data in memory. Those named
 // go-zookeeper do the same with that client's own calls, as its users write it;
 // compare within one run.
-
-func benchClient(b *testing.B, servers string) *session.Client {
-	c, err := session.Connect(context.Background(), servers, &session.Options{Timeout: 20 * time.Second})
-	require.NoError(b, err)
-	b.Cleanup(func() { require.NoError(b, c.Close(context.Background())) })
-	return c
-}
 
 // contestant takes part in an election, in whatever way.
 type contestant interface {
@@ -160,7 +152,7 @@ func BenchmarkResignation(b *testing.B) {
 		b.Run(fmt.Sprintf("%d/election", n), func(b *testing.B) {
 			var all []contestant
 			for i := range n {
-				e := election.New(benchClient(b, servers), fmt.Sprintf("/bench-%d", n), &election.Options{ID: fmt.Sprint(i)})
+				e := election.New(world.BenchClient(b, servers), fmt.Sprintf("/bench-%d", n), &election.Options{ID: fmt.Sprint(i)})
 				all = append(all, &ours{e: e, lead: make(chan *election.Leadership, 1)})
 			}
 			handOvers(b, all)

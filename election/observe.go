@@ -115,31 +115,20 @@ func (e *Elector) watchLeader(ctx context.Context, s *session.Session, leader *C
 // firstCandidate finds the first candidate; without candidates, it returns a watch for
 // the next one.
 func (e *Elector) firstCandidate(ctx context.Context, s *session.Session) (*Candidate, *session.Watch, error) {
-	for {
-		children, _, err := s.Children(ctx, e.path)
-		var watch *session.Watch
-		if err == nil && len(parseQueue(children)) == 0 {
-			// Now with a watch, which is not needed while there is a leader.
-			children, _, watch, err = s.ChildrenW(ctx, e.path)
-		}
-		if errors.Is(err, session.ErrNoNode) {
-			var exists bool
-			_, exists, watch, err = s.ExistsW(ctx, e.path)
-			if err == nil && exists {
-				watch.Stop()
-				continue // it was made just now
-			}
-			return nil, watch, err
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		if queue := parseQueue(children); len(queue) > 0 {
-			if watch != nil {
-				watch.Stop()
-			}
-			return &queue[0], nil, nil
-		}
-		return nil, watch, nil
+	children, _, err := s.Children(ctx, e.path)
+	var watch *session.Watch
+	if errors.Is(err, session.ErrNoNode) || err == nil && len(parseQueue(children)) == 0 {
+		// Now with a watch, which is not needed while there is a leader.
+		children, watch, err = watchChildren(ctx, s, e.path)
 	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if queue := parseQueue(children); len(queue) > 0 {
+		if watch != nil {
+			watch.Stop()
+		}
+		return &queue[0], nil, nil
+	}
+	return nil, watch, nil
 }

@@ -198,7 +198,7 @@ func TestObserverNeverGoesBackOnAServerThatLags(t *testing.T) {
 
 // The leader, the only candidate, dies: its znode goes with its session, and then
 // every observer sees no leader.
-func TestDeadLeaderIsNotReportedForEver(t *testing.T) {
+func TestDeadLeaderIsNotReportedIndefinitely(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		a := w.Client()
 		l := w.campaign(elector(a, "leader"))

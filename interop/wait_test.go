@@ -75,7 +75,7 @@ func watchers(t *testing.T, wchp, path string) (sessions []int64) {
 	return sessions
 }
 
-// children are the names below a path, none if there is no such path.
+// children are the names below a path, none if the path does not exist.
 func children(t *testing.T, c *session.Client, path string) []string {
 	t.Helper()
 	s := current(t, c)

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/lock"
-	"github.com/zkrecipes/zkrecipes/session"
 )
 
 // The benchmarks run over TCP on the test server, or, with ZKBENCH_APACHE=1, on a
@@ -45,13 +44,6 @@ func shareOperations(b *testing.B, workers []func() error) {
 	all.Wait()
 	b.StopTimer()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "op/s")
-}
-
-func benchClient(b *testing.B, servers string) *session.Client {
-	c, err := session.Connect(context.Background(), servers, &session.Options{Timeout: 20 * time.Second})
-	require.NoError(b, err)
-	b.Cleanup(func() { require.NoError(b, c.Close(context.Background())) })
-	return c
 }
 
 type silent struct{}
@@ -99,7 +91,7 @@ func BenchmarkClients(b *testing.B) {
 		b.Run(fmt.Sprintf("%d/lock", n), func(b *testing.B) {
 			var workers []func() error
 			for range n {
-				workers = append(workers, lockOnce(lock.New(benchClient(b, servers), path, nil)))
+				workers = append(workers, lockOnce(lock.New(world.BenchClient(b, servers), path, nil)))
 			}
 			shareOperations(b, workers)
 		})
@@ -117,7 +109,7 @@ func BenchmarkClients(b *testing.B) {
 func BenchmarkGoroutines(b *testing.B) {
 	servers := world.BenchServer(b)
 	b.Run("lock", func(b *testing.B) {
-		m := lock.New(benchClient(b, servers), "/bench-goroutines", nil)
+		m := lock.New(world.BenchClient(b, servers), "/bench-goroutines", nil)
 		var workers []func() error
 		for range 64 {
 			workers = append(workers, lockOnce(m))
@@ -141,7 +133,7 @@ func BenchmarkSemaphore(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			var workers []func() error
 			for range 16 {
-				s := lock.NewSemaphore(benchClient(b, servers), "/bench-semaphore-"+name, 4, o)
+				s := lock.NewSemaphore(world.BenchClient(b, servers), "/bench-semaphore-"+name, 4, o)
 				workers = append(workers, func() error {
 					p, err := s.Acquire(context.Background(), 1)
 					if err != nil {

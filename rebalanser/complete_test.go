@@ -270,7 +270,7 @@ func TestMemberLeavesWhileItWaits_R27(t *testing.T) {
 
 // A waiting member continues with its running resources, and gives them up when
 // told to.
-func TestWhatRunsIsRevokedWhileOthersWait_R23_R27(t *testing.T) {
+func TestRunningResourceIsRevokedWhileOthersWait_R23_R27(t *testing.T) {
 	inResource(t, func(w *World) {
 		a, quick, _, late := w.waiting(time.Minute, whole)
 		quick.stop() // its resources go to the others, while c3 still gives up

@@ -6,24 +6,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/rwlock"
-	"github.com/zkrecipes/zkrecipes/session"
 )
 
 // The benchmarks run over TCP on the test server, or, with ZKBENCH_APACHE=1, on
 // a standalone Apache ZooKeeper that keeps its data in memory. One operation is
 // an acquire and a release.
-
-func benchClient(b *testing.B, servers string) *session.Client {
-	c, err := session.Connect(context.Background(), servers, &session.Options{Timeout: 20 * time.Second})
-	require.NoError(b, err)
-	b.Cleanup(func() { require.NoError(b, c.Close(context.Background())) })
-	return c
-}
 
 // contend shares b.N operations out among workers, each with a lock of its own
 // client; every tenth of a worker's operations writes, for 10 percent, and so
@@ -72,7 +63,7 @@ func BenchmarkClients(b *testing.B) {
 			b.Run(fmt.Sprintf("%d/%d%%writes", n, percent), func(b *testing.B) {
 				var locks []*rwlock.RWMutex
 				for range n {
-					locks = append(locks, rwlock.New(benchClient(b, servers), fmt.Sprintf("/bench-%d-%d", n, percent), nil))
+					locks = append(locks, rwlock.New(world.BenchClient(b, servers), fmt.Sprintf("/bench-%d-%d", n, percent), nil))
 				}
 				contend(b, locks, percent)
 			})
@@ -83,7 +74,7 @@ func BenchmarkClients(b *testing.B) {
 // BenchmarkGoroutines is 64 goroutines of one client.
 func BenchmarkGoroutines(b *testing.B) {
 	servers := world.BenchServer(b)
-	m := rwlock.New(benchClient(b, servers), "/bench-goroutines", nil)
+	m := rwlock.New(world.BenchClient(b, servers), "/bench-goroutines", nil)
 	var locks []*rwlock.RWMutex
 	for range 64 {
 		locks = append(locks, m)
@@ -94,7 +85,7 @@ func BenchmarkGoroutines(b *testing.B) {
 // BenchmarkDowngrade is an acquire, a downgrade and a release.
 func BenchmarkDowngrade(b *testing.B) {
 	ctx, servers := context.Background(), world.BenchServer(b)
-	m := rwlock.New(benchClient(b, servers), "/bench-downgrade", nil)
+	m := rwlock.New(world.BenchClient(b, servers), "/bench-downgrade", nil)
 	for b.Loop() {
 		h, err := m.Lock(ctx)
 		require.NoError(b, err)

@@ -415,7 +415,7 @@ func TestTTLAndContainers(t *testing.T) {
 	})
 }
 
-func TestWhatIsStartedTogetherIsCarriedOutInOrder(t *testing.T) {
+func TestRequestsStartedTogetherAreCarriedOutInOrder(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		w.createNode("/n", "")
 		var sets []*Future[Stat]

@@ -42,7 +42,7 @@ func parseEnsemble(data []byte) (e ensemble, err error) {
 		switch {
 		case key == "version":
 			if e.version, err = strconv.ParseUint(value, 16, 64); err != nil {
-				return e, fmt.Errorf("the version %q is no hexadecimal number", value)
+				return e, fmt.Errorf("the version %q is not a hexadecimal number", value)
 			}
 		case strings.HasPrefix(key, "server."):
 			server, err := parseMember(value)

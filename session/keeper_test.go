@@ -125,7 +125,7 @@ func TestGetsOnKeepersWithReadsThatFail(t *testing.T) {
 }
 
 // A request that a Keeper lacks is refused by name, and not sent.
-func TestWhatKeepersLackIsRefused(t *testing.T) {
+func TestRequestsUnknownToKeepersAreRefused(t *testing.T) {
 	inKeepers(t, func(w *world, _ zktest.Product) {
 		w.createNode("/a", "")
 		ttl := &CreateOptions{TTL: time.Minute}

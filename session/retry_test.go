@@ -60,7 +60,7 @@ func hold(e *matrix.Env) error {
 
 // Under every fault, and under every two of them in either order: a part of these, all
 // with ZKTEST_SEEDS.
-func TestWhatIsRetriedIsDoneOnceUnderEveryFaultAndEveryTwo(t *testing.T) {
+func TestRetriedWriteIsAppliedOnceUnderEveryFaultAndEveryTwo(t *testing.T) {
 	faults, mixed, least := append(matrix.All(), matrix.Freeze), 5, 50
 	switch {
 	case rounds(4) > 4:

@@ -8,7 +8,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/stm"
 )
 
-func TestWhatIsPeekedIsNoCondition(t *testing.T) {
+func TestPeekedNodeIsNotACondition(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.createZeros("/a", "/hint")
 		client := w.Client()

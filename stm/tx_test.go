@@ -187,7 +187,7 @@ func TestVersionThatMeansAnyIsRefused(t *testing.T) {
 	})
 }
 
-func TestWhatIsTooLargeIsRefusedAndNothingIsLost(t *testing.T) {
+func TestTooLargeRequestIsRefusedAndNothingIsLost(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.createZeros("/a", "/b")
 		txs := stm.New(w.Client(), markers, nil)

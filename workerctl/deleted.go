@@ -47,9 +47,8 @@ var errMisfit = errors.New("a part of the job is missing")
 // damaged. The error is refused if nothing had to be repaired.
 func (j *Job) repairJob(ctx context.Context, refused error) (repaired bool, err error) {
 	part := ""
-	var txn *session.TxnError
-	if errors.As(refused, &txn) && (errors.Is(refused, session.ErrNoNode) || errors.Is(refused, session.ErrNodeExists)) {
-		part, _, _ = strings.Cut(strings.TrimPrefix(txn.Path, string(j.run)+"/"), "/")
+	if path, reason := optimistic.Culprit(refused); errors.Is(reason, session.ErrNoNode) || errors.Is(reason, session.ErrNodeExists) {
+		part, _, _ = strings.Cut(strings.TrimPrefix(path, string(j.run)+"/"), "/")
 	}
 	switch part {
 	case jobformat.NodeSize:

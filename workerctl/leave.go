@@ -143,7 +143,7 @@ func (d *departure) completeLeave(ctx context.Context) error {
 		d.finished = false
 		_, err := d.w.job.applyTxn(ctx, d.planLeave)
 		d.unanswered = d.unanswered || errors.Is(err, session.ErrUnknownOutcome)
-		var txn *session.TxnError
+		culprit, reason := optimistic.Culprit(err)
 		switch {
 		case err == nil:
 			return nil
@@ -151,7 +151,7 @@ func (d *departure) completeLeave(ctx context.Context) error {
 			if err := d.awaitEnd(ctx); err != nil {
 				return err
 			}
-		case !d.read && errors.As(err, &txn) && txn.Path == d.w.Path() && errors.Is(err, session.ErrNoNode):
+		case !d.read && culprit == d.w.Path() && errors.Is(reason, session.ErrNoNode):
 			d.read = true // find out why the live node has gone
 		default:
 			return err

@@ -7,7 +7,7 @@ import (
 )
 
 // Any invalid record is an ErrRecord.
-func TestWhatIsNoRecordIsErrRecord(t *testing.T) {
+func TestInvalidDataIsErrRecord(t *testing.T) {
 	for _, bad := range []string{"", "{}", `{"format":2}`} {
 		_, err := jobOf("a", []byte(bad))
 		require.ErrorIs(t, err, ErrRecord, bad)

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/zkrecipes/zkrecipes/internal/observing"
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/stm"
@@ -181,8 +182,7 @@ func (w *Worker) writeMember(ctx context.Context, next member) error {
 		return errors.Join(tx.Set(w.Path(), data), tx.Set(w.job.run.memberPath(next.ID), data))
 	})
 	unanswered = unanswered || errors.Is(err, session.ErrUnknownOutcome)
-	var txn *session.TxnError
-	if errors.Is(err, session.ErrNoNode) && errors.As(err, &txn) && txn.Path == w.Path() {
+	if path, reason := optimistic.Culprit(err); path == w.Path() && errors.Is(reason, session.ErrNoNode) {
 		err = w.goneError(err)
 	}
 	if err != nil && unanswered && !errors.Is(err, session.ErrUnknownOutcome) {

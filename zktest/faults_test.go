@@ -16,7 +16,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/proto"
 )
 
-func TestWhatABlackHoleHoldsBackArrivesAfterHeal(t *testing.T) {
+func TestBytesHeldBackByABlackHoleArriveAfterHeal(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, s *zktest.Server) {
 		a := openRaw(t, s, 1)
 		link := zktest.Link{Session: a.session}

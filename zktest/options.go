@@ -108,7 +108,7 @@ func (o *Options) withDefaults() (Options, error) {
 	case slices.ContainsFunc(f.EnforceAuth, func(scheme string) bool { return scheme != "digest" && scheme != "sasl" }):
 		return f, fmt.Errorf("zktest: EnforceAuth is %q; the schemes are digest and sasl: %w", f.EnforceAuth, ErrOption)
 	case f.Product != Apache && f.Product != ClickHouseKeeper && f.Product != RaftKeeper:
-		return f, fmt.Errorf("zktest: Product %q is none of %q, %q and %q: %w", f.Product, Apache, ClickHouseKeeper, RaftKeeper, ErrOption)
+		return f, fmt.Errorf("zktest: Product is %q; it must be %q, %q or %q: %w", f.Product, Apache, ClickHouseKeeper, RaftKeeper, ErrOption)
 	case f.SyncLimit < 1 || f.MaxFrame < 1:
 		return f, fmt.Errorf("zktest: SyncLimit or MaxFrame below 1: %w", ErrOption)
 	}

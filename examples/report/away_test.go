@@ -202,7 +202,7 @@ func outages() map[string]func(*zktest.Server) error {
 
 // SIGTERM while ZooKeeper is away for good: with any kind of hold, the program ends
 // within a session timeout and the time in which go-zookeeper closes a connection.
-func TestWhatTheDocumentationSaysEndsWhenZooKeeperIsAwayForGood(t *testing.T) {
+func TestDocumentedCallsEndWhenZooKeeperIsAwayForGood(t *testing.T) {
 	all := shapes()
 	maps.Copy(all, exampleShapes())
 	for name, run := range all {
@@ -217,7 +217,7 @@ func TestWhatTheDocumentationSaysEndsWhenZooKeeperIsAwayForGood(t *testing.T) {
 }
 
 // The same without a signal: the work is done, and the hold is given back.
-func TestWhatIsGivenBackWhenZooKeeperIsAwayForGoodEndsWithoutAnySignal(t *testing.T) {
+func TestReleasesEndWithoutASignalWhenZooKeeperIsAwayForGood(t *testing.T) {
 	for _, name := range []string{
 		"lock: Lock and Unlock", "lock: Do", "lock: semaphore", "lock: several as one", "rwlock: RLock and Unlock",
 		"election: Run", "election: Campaign and Resign", "discovery: Register and Unregister",

@@ -55,7 +55,7 @@ func supportsTests(dir string) bool { return within(dir, worlds) || within(dir, 
 // commands are the packages of the tool's commands.
 func commands() (out []string) {
 	for _, name := range []string{
-		"barrier", "counter", "demo", "discovery", "doctor", "elect", "exporter", "fence", "job", "lock", "rebalance", "rwlock", "serve", "task", "ui", "value", "znode",
+		"barrier", "counter", "demo", "discovery", "doctor", "elect", "exporter", "fence", "history", "job", "lock", "rebalance", "rwlock", "serve", "status", "task", "ui", "value", "znode",
 	} {
 		out = append(out, "cmd/zkr/internal/"+name+"cmd")
 	}
@@ -132,7 +132,7 @@ var layers = sync.OnceValue(func() []layer {
 	}
 	// A command of the tool can be read by itself: it uses no other command.
 	shared := append(slices.Clone(public), formats+"/...", names)
-	for _, dir := range []string{"browser", "cli", "cluster", "doctor", "exit", "exporter", "foreign", "pipetest", "records", "signals", "supervise", "takeaway", "ui/...", "web"} {
+	for _, dir := range []string{"browser", "cli", "cluster", "doctor", "exit", "exporter", "foreign", "history", "pipetest", "records", "signals", "supervise", "takeaway", "txnlog", "ui/...", "web"} {
 		shared = append(shared, "cmd/zkr/internal/"+dir)
 	}
 	for _, dir := range commands() {
@@ -163,6 +163,9 @@ func Arrows(t *Tree) []Finding {
 	var out []Finding
 	t.code(func(f *File) {
 		l, ok := layerOf(f.Dir())
+		if strings.HasPrefix(f.Dir(), "cmd/zkr/internal/") && strings.HasSuffix(f.Dir(), "cmd") && l.folder != f.Dir() {
+			out = append(out, f.finding(f.Syntax.Package, "%s is not listed as a family of commands", f.Dir()))
+		}
 		if !ok {
 			out = append(out, f.finding(f.Syntax.Package, "folder %s has no place in the layers", f.Dir()))
 			return

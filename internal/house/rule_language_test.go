@@ -19,18 +19,18 @@ type turn struct {
 func turns() (first *regexp.Regexp, out []turn) {
 	var all []string
 	for found, write := range map[string]string{
-		`anew`:                          "again, or the verb retry",
-		`for ever`:                      "indefinitely",
-		`under way`:                     "in progress, or in flight",
-		`(beside|behind) each other`:    "concurrently, or one after another",
-		`as a rule`:                     "usually",
-		`comes? to be`:                  "is created",
-		`is no (text|number|list|path)`: "is not a text, or is invalid",
-		`an argument is none`:           "an argument is invalid",
-		`least advance`:                 "smallest margin",
-		`so (many|much)`:                "the number, as in: n permits",
-		`looks? on`:                     "observes, or inspects",
-		`(which|that|it) is none`:       "the noun: does not exist, or is invalid",
+		`anew`:                       "again, or the verb retry",
+		`for ever`:                   "indefinitely",
+		`under way`:                  "in progress, or in flight",
+		`(beside|behind) each other`: "concurrently, or one after another",
+		`as a rule`:                  "usually",
+		`comes? to be`:               "is created",
+		`is no (\w+ )?(text|number|list|path|release)`: "is not a text, or is invalid",
+		`an argument is none`:                          "an argument is invalid",
+		`least advance`:                                "smallest margin",
+		`so (many|much)`:                               "the number, as in: n permits",
+		`looks? on`:                                    "observes, or inspects",
+		`(which|that|it) is none`:                      "the noun: does not exist, or is invalid",
 		`(end(s|ed)?|left|leaves?|stop(s|ped)?|give[ns]? up) in order`: "gracefully",
 		`(of|by|for|to|from|with|than) who`:                            "the noun: of the holder, to a waiting client",
 
@@ -49,6 +49,19 @@ func turns() (first *regexp.Regexp, out []turn) {
 
 // subject finds a sentence of a comment whose subject is a clause.
 var subject = regexp.MustCompile(`(^|[.:;] )(Who|What|Those who) [^?]*?(\.|$)`) // read only
+
+// testNames finds tests whose names are no sentences with a noun as the subject.
+func testNames(f *File) (out []Finding) {
+	for _, decl := range f.Syntax.Decls {
+		if fn, ok := decl.(*ast.FuncDecl); ok && awkward.MatchString(fn.Name.Name) {
+			out = append(out, f.finding(fn.Pos(), "%s: name the test by a sentence with a noun as its subject", fn.Name.Name))
+		}
+	}
+	return out
+}
+
+// awkward finds clauses as subjects, and words that texts may not have.
+var awkward = regexp.MustCompile(`^Test(What|Who|Whoever)[A-Z]|Anew|ForEver$|ForEver_|ThatIsNone`) // read only
 
 // Language: comments, documents, pages and texts keep to the project's English: no
 // turns that a reader has to read twice, American spelling, and concrete nouns as the
@@ -83,6 +96,7 @@ func Language(t *Tree) []Finding {
 				}
 			}
 			if f.Test() {
+				out = append(out, testNames(f)...)
 				continue
 			}
 			ast.Inspect(f.Syntax, func(n ast.Node) bool {

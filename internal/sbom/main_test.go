@@ -44,7 +44,7 @@ func TestComponentsHaveTheVersionThatWasBuilt(t *testing.T) {
 	}, all)
 }
 
-func TestWhatIsNoGoBinaryIsAnError(t *testing.T) {
+func TestFileThatIsNotAGoBinaryIsAnError(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "text")
 	require.NoError(t, os.WriteFile(file, []byte("text"), 0o600))
 	require.Error(t, write(file, file+".json"))

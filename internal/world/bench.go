@@ -1,12 +1,14 @@
 package world
 
 import (
+	"context"
 	"os"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
@@ -34,6 +36,16 @@ func BenchServerOf(b *testing.B, heap int) string {
 	require.NoError(b, err)
 	b.Cleanup(func() { require.NoError(b, srv.Close()) })
 	return srv.Addr()
+}
+
+// BenchClient is a client of its own, with a session that outlives a busy machine's pauses; it
+// is closed with the benchmark.
+func BenchClient(b *testing.B, servers string) *session.Client {
+	b.Helper()
+	c, err := session.Connect(context.Background(), servers, &session.Options{Timeout: 20 * time.Second})
+	require.NoError(b, err)
+	b.Cleanup(func() { require.NoError(b, c.Close(context.Background())) })
+	return c
 }
 
 // OnApache reports whether benchmarks run on Apache ZooKeeper.

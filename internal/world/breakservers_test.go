@@ -12,7 +12,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-func TestWhatALostSessionPreventsIsRepeated(t *testing.T) {
+func TestStepsPreventedByALostSessionAreRepeated(t *testing.T) {
 	lost, other := fmt.Errorf("so: %w", session.ErrLost), errors.New("other")
 	for _, says := range [][]error{{nil}, {lost, lost, nil}, {fmt.Errorf("so: %w", session.ErrNodeDeleted), other}, {other}} {
 		times := 0

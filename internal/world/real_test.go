@@ -23,7 +23,7 @@ func (l late) Err() error {
 	return context.Canceled
 }
 
-func TestWhatIsHeldIsLastSeenBeforeItsEnd(t *testing.T) {
+func TestHoldIsLastSeenBeforeItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		require.GreaterOrEqual(t, LastSeen(t.Context(), began, time.Second).Sub(began), time.Second)

@@ -267,7 +267,7 @@ func TestGivenEnsembleIsUsedAndLeftAlone(t *testing.T) {
 	require.ErrorContains(t, err, "port")
 }
 
-func TestWhatIsMissingIsSaid(t *testing.T) {
+func TestMissingToolIsNamed(t *testing.T) {
 	t.Setenv(EnvServers, "")
 	t.Setenv(EnvMode, "")
 	t.Setenv("PATH", t.TempDir())

@@ -48,7 +48,7 @@ func findJars(home string) (java, classPath string, err error) {
 	}
 	if home != "" {
 		if found, _ := filepath.Glob(filepath.Join(home, "lib", "zookeeper-[0-9]*.jar")); len(found) == 0 {
-			return "", "", fmt.Errorf("%w: %s (%s) is no unpacked release: it has no lib/zookeeper-<version>.jar", ErrUnavailable, home, EnvHome)
+			return "", "", fmt.Errorf("%w: %s (%s) is not an unpacked release: it has no lib/zookeeper-<version>.jar", ErrUnavailable, home, EnvHome)
 		}
 		return java, filepath.Join(home, "lib", "*"), nil
 	}

@@ -48,6 +48,6 @@ func TestEachTaskIsAnsweredByLines(t *testing.T) {
 `, out.String())
 }
 
-func TestWhatIsNoTaskEndsAPeer(t *testing.T) {
+func TestInvalidTaskEndsAPeer(t *testing.T) {
 	require.Error(t, Serve(t.Context(), strings.NewReader("hello\n"), &strings.Builder{}, echo{}))
 }

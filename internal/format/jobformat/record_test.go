@@ -62,7 +62,7 @@ func FuzzRecords(f *testing.F) {
 	})
 }
 
-func TestWhatIsNoRecordIsRefused(t *testing.T) {
+func TestInvalidRecordIsRefused(t *testing.T) {
 	for _, bad := range []string{
 		"", "null", "7", "{}", `{"format":2,"id":"00000000-0000-4000-8000-000000000000","name":"a"}`,
 		`{"format":1,"id":"00000000-0000-4000-8000-00000000000G","name":"a"}`, `{"format":1,"id":"x","name":"a"}`,

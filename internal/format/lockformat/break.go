@@ -44,7 +44,7 @@ type Break struct {
 	At time.Time `json:"at"`
 }
 
-// SessionID is the number of Session; 0 if Session is no such text.
+// SessionID is the number of Session; 0 if Session is another text.
 func (b Break) SessionID() int64 {
 	id, _ := strconv.ParseUint(strings.TrimPrefix(b.Session, "0x"), 16, 64)
 	return int64(id)

@@ -32,7 +32,7 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 }
 
 // No record, a newer one, and one of another kind are refused; a newer one by its format.
-func TestWhatIsNoRecordIsRefused(t *testing.T) {
+func TestInvalidRecordIsRefused(t *testing.T) {
 	for _, bad := range []string{
 		"", "null", "{}", "[]", `{"format":2}`, `{"format":1,"maxTasks":0}`, `{"format":1,"concurrency":0}`,
 		string(taskformat.Encode(taskformat.Assignment{Format: 1, Task: taskformat.Record{}})),

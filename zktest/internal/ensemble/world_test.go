@@ -247,7 +247,7 @@ func TestACommitNeedsAMajority(t *testing.T) {
 	require.Equal(t, proto.OK, p.answers[xid].code)
 }
 
-func TestWhatAMajorityHasSurvivesTheLeader(t *testing.T) {
+func TestWritesOfAMajoritySurviveTheLeader(t *testing.T) {
 	f := newFixture(3)
 	p := f.connect(3, 10*time.Second, nil)
 	p.send(proto.OpCreate, "/a")

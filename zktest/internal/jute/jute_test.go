@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestWrittenRecordIsRead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		i, l := rapid.Int32().Draw(t, "int"), rapid.Int64().Draw(t, "long")
 		b := rapid.SliceOf(rapid.Byte()).Draw(t, "buffer")

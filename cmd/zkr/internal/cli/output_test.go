@@ -79,7 +79,7 @@ func TestBriefIsCutByCharacters(t *testing.T) {
 	assert.Equal(t, "xxxxxxxxx…", Preview(long, 10))
 }
 
-func TestTextThatIsNoneIsBase64(t *testing.T) {
+func TestBytesThatAreNotTextAreBase64(t *testing.T) {
 	out, err := Encode(ContentOf([]byte("\xff\x00")))
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"data_base64":"/wA="}`, string(out))
