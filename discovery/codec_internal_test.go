@@ -76,7 +76,7 @@ func TestReadersIgnoreOrderAndOtherKeys(t *testing.T) {
 }
 
 // CH60: data that is not an instance is an error that says why.
-func TestWhatIsNoInstanceIsMalformed_CH60(t *testing.T) {
+func TestInvalidInstanceIsMalformed_CH60(t *testing.T) {
 	for data, why := range map[string]string{
 		"":                                    "unexpected end",
 		"{":                                   "unexpected end",
@@ -155,7 +155,7 @@ func drawInstance(t *rapid.T) Instance {
 	return i
 }
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestWrittenRecordIsRead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := drawInstance(t)
 		if err := want.check(); err != nil {

@@ -119,6 +119,12 @@ func TestReadingIsOneListAndOneReadEach(t *testing.T) {
 			require.NoError(w, err)
 		})
 		require.Equal(w, map[string]int{"getChildren2": 1}, got)
+		got, trips = w.cost(w.ID(c), func() {
+			_, err := r.ServiceCounts(w.Ctx)
+			require.NoError(w, err)
+		})
+		require.Equal(w, map[string]int{"getChildren2": 1, "exists": 1}, got)
+		require.Equal(w, 2, trips)
 	})
 }
 

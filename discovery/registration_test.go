@@ -31,6 +31,9 @@ func TestInstanceIsListedUntilItIsUnregistered_D6_D8_N13(t *testing.T) {
 		services, err := b.Services(w.Ctx)
 		require.NoError(w, err)
 		require.Equal(w, []string{service}, services)
+		counts, err := b.ServiceCounts(w.Ctx)
+		require.NoError(w, err)
+		require.Equal(w, []discovery.ServiceCount{{Service: service, Instances: 2}}, counts)
 
 		seen, err := b.Instance(w.Ctx, service, "one")
 		require.NoError(w, err)

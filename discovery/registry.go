@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/batches"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/internal/keeping"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
@@ -118,6 +119,48 @@ func (r *Registry) Services(ctx context.Context) ([]string, error) {
 	}
 	slices.Sort(names)
 	return names, nil
+}
+
+// ServiceCount is the number of instances of a service.
+type ServiceCount struct {
+	Service   string
+	Instances int
+}
+
+// ServiceCounts lists all services, sorted by name, with the number of their instances, which
+// are not read: an instance that Instances lists with Err set is counted, too. The counts are
+// read one after the other, with one request each, many in flight. The list can lag behind
+// like the result of [Registry.Instances].
+func (r *Registry) ServiceCounts(ctx context.Context) ([]ServiceCount, error) {
+	r = receiver.OrZero(r)
+	names, err := r.Services(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []ServiceCount
+	err = r.client.Retry(ctx, func(s *session.Session) error {
+		out = out[:0]
+		for part := range slices.Chunk(names, batches.Window) {
+			counts := make([]*session.Future[session.Seen], len(part))
+			for i, name := range part {
+				counts[i] = s.StartExists(r.path(name), false)
+			}
+			for i, name := range part {
+				seen, err := counts[i].Wait(ctx)
+				if err != nil {
+					return err
+				}
+				if seen.Exists {
+					out = append(out, ServiceCount{name, int(seen.Stat.NumChildren)})
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, failure(ctx, "services of", r.base, err)
+	}
+	return out, nil
 }
 
 // Instances lists the instances of a service in the order of their registration.

@@ -36,7 +36,7 @@ func TestURIHasCuratorsVariables(t *testing.T) {
 	require.Equal(t, "https:443", got)
 }
 
-func TestTemplateThatIsNoneIsAnError(t *testing.T) {
+func TestInvalidTemplateIsAnError(t *testing.T) {
 	for _, spec := range []string{"{", "}", "a}b", "{}", "{ }", "{a", "{a{b}}", "{a}}", "{nobody}"} {
 		_, err := Instance{URISpec: spec}.BuildURI(nil)
 		require.ErrorIs(t, err, ErrInvalidArgument, spec)

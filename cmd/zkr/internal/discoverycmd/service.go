@@ -2,9 +2,7 @@ package discoverycmd
 
 import (
 	"context"
-	"errors"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
@@ -109,7 +107,7 @@ func (c *serviceCommand) list() *cobra.Command {
 // Offer is a service in JSON.
 type Offer struct {
 	Service   string `json:"service"`
-	Instances int32  `json:"instances"`
+	Instances int    `json:"instances"`
 }
 
 func (c *serviceCommand) listServices(ctx context.Context) error {
@@ -118,26 +116,11 @@ func (c *serviceCommand) listServices(ctx context.Context) error {
 	}
 	list := []Offer{}
 	if err := c.app.Call(ctx, func(ctx context.Context, client *session.Client) error {
-		names, err := discovery.NewRegistry(client, c.base, nil).Services(ctx)
-		if err != nil {
-			return err
+		counts, err := discovery.NewRegistry(client, c.base, nil).ServiceCounts(ctx)
+		for _, count := range counts {
+			list = append(list, Offer{count.Service, count.Instances})
 		}
-		s, err := client.Session(ctx)
-		if err != nil {
-			return err
-		}
-		stats := make([]*session.Future[session.Seen], len(names))
-		for i, name := range names {
-			stats[i] = s.StartGet(strings.TrimSuffix(c.base, "/")+"/"+name, false)
-		}
-		for i, name := range names {
-			seen, err := stats[i].Wait(ctx)
-			if err != nil && !errors.Is(err, session.ErrNoNode) {
-				return err
-			}
-			list = append(list, Offer{name, seen.Stat.NumChildren})
-		}
-		return nil
+		return err
 	}); err != nil {
 		return err
 	}

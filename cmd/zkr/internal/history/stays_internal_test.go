@@ -91,7 +91,7 @@ func TestSessionWithoutPathsTakesItsZnodesAlong(t *testing.T) {
 }
 
 // A failed transaction changes nothing, nor does one outside of the root.
-func TestWhatHasNoEffectIsNotTold(t *testing.T) {
+func TestChangesWithoutEffectAreNotReported(t *testing.T) {
 	f := newFilm(t, "/l")
 	f.create(9, "/l", false)
 	path := f.contend(1, 0)
