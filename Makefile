@@ -5,7 +5,7 @@ SEEDS ?= 1000
 SOAK ?= Soak|Seeds|Random|Stress|UnderEveryFault|UnderEveryTwo|RoundsOf|ManyTasks|ThousandsOf|IsShared
 SOAK_TIMEOUT ?= 24h
 
-.PHONY: txnlogs watch-demo ztest test race lint vet ci soak image newer upgrade keepers versions prove kubernetes s3 newcomer tidy modules snapshot api mutants fuzz
+.PHONY: txnlogs watch-demo ztest test race lint vet ci soak image newer upgrade keepers versions prove kubernetes s3 newcomer tidy modules snapshot release-check api mutants fuzz
 
 test: ## all tests of all modules of the workspace, and a list of those that were not run
 	$(GO) run ./internal/gotest -count=1 work
@@ -40,6 +40,9 @@ lint: ## golangci-lint v2, see .golangci.yml
 
 snapshot: ## the files of a release from this commit, in dist; nothing is published
 	scripts/goreleaser.sh release --snapshot --clean --skip=docker
+
+release-check: ## make the files of a release, check them, install and use the Debian package
+	scripts/check-release.sh
 
 api: ## what changed in the exported API since the previous release
 	scripts/check-api.sh

@@ -36,7 +36,7 @@ var catalog = map[string]explanation{
 	"server.disk": {"logs and snapshots are far larger than the data: old files are probably not removed, and a full disk stops the server",
 		"set autopurge.purgeInterval=24 and autopurge.snapRetainCount=3, or run zkCleanup.sh"},
 	"server.words": {"every program that reaches the client port can list clients and watches; wchc and wchp can stall a server with many watches",
-		"name the words that your monitoring needs in 4lw.commands.whitelist, for example srvr, mntr, conf and isro, and not *"},
+		"name the words that your monitoring needs in 4lw.commands.whitelist, for example srvr, mntr and conf, and not *"},
 	"ensemble.no-leader": {"no server can commit a write: no lock is granted, and sessions do not end",
 		"start servers until a majority runs and its members reach each other"},
 	"ensemble.leaders": {"the servers do not form one ensemble: two clients may each get the same lock",

@@ -23,9 +23,9 @@ children, access lists, clocks, and the problems that "zkr status" shows. The wo
 finding comes first. The page docs/doctor.md has a section for each finding.
 
 The servers are those of --servers, or with --follow-ensemble those of the ensemble's
-configuration. They are asked with the four-letter words srvr, mntr, conf, cons, dirs,
-isro and gtmk. By default servers allow only srvr: the output says what was not seen.
-Over TLS there are no words.
+configuration. They are asked with the four-letter words srvr, mntr, conf, cons, dirs
+and gtmk. By default servers allow only srvr: the output says what was not seen. zkr
+cannot send four-letter words over TLS.
 
 zkr acquires and releases a lock on a scratch path below ROOT five times, and removes
 the path. --no-write leaves this out, and the comparison of the clocks with it. With
