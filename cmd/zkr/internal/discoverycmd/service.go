@@ -135,7 +135,7 @@ func (c *serviceCommand) listServices(ctx context.Context) error {
 	}
 	rows := make([][]string, 0, len(list))
 	for _, o := range list {
-		rows = append(rows, []string{cli.Readable([]byte(o.Service)), strconv.Itoa(int(o.Instances))})
+		rows = append(rows, []string{cli.Readable([]byte(o.Service)), strconv.Itoa(o.Instances)})
 	}
 	return c.app.Table(OfferColumns, rows)
 }

@@ -19,6 +19,21 @@ const longest = 64 << 20
 // read only
 var words = []string{"srvr", "mntr", "conf", "cons", "dirs", "gtmk"}
 
+// Addresses are the servers of a connect string, as [session.Connect] reads it. Errors in it are
+// found when zkr connects.
+func Addresses(list string) (out []string) {
+	hosts, _, _ := strings.Cut(list, "/")
+	for part := range strings.SplitSeq(hosts, ",") {
+		part = strings.TrimSpace(part)
+		bare := strings.TrimSuffix(strings.TrimPrefix(part, "["), "]")
+		if !strings.Contains(part, ":") || net.ParseIP(bare) != nil {
+			part = net.JoinHostPort(bare, "2181")
+		}
+		out = append(out, part)
+	}
+	return out
+}
+
 // Ask asks the servers at addresses, concurrently. A server gets one word after the other,
 // so that the questions do not fill the limit of connections. patience bounds each word: a
 // paused server never answers.

@@ -29,6 +29,12 @@ func (s *Server) refusing() bool { return strings.Contains(s.Words["srvr"], notS
 // Mode is "leader", "follower", "observer", "standalone" or "read-only"; "" if unknown.
 func (s *Server) Mode() string { return s.line("srvr", "Mode: ") }
 
+// imitates reports whether the server is the in-process server of package zktest, which names
+// the version that it imitates.
+func (s *Server) imitates() bool {
+	return strings.Contains(s.line("srvr", "Zookeeper version: "), "-zktest")
+}
+
 // Version is the version, such as "3.9.4"; "" if unknown.
 func (s *Server) Version() string {
 	v := s.line("srvr", "Zookeeper version: ")
@@ -48,6 +54,12 @@ func (s *Server) Latency() float64 {
 
 // Outstanding is how many requests wait in the server.
 func (s *Server) Outstanding() int64 { return number(s.line("srvr", "Outstanding: ")) }
+
+// Connections is how many clients are connected; false if the server did not tell.
+func (s *Server) Connections() (n int64, known bool) {
+	text := s.line("srvr", "Connections: ")
+	return number(text), text != ""
+}
 
 // monitored is a value of the word mntr.
 func (s *Server) monitored(key string) (int64, bool) {

@@ -61,7 +61,7 @@ func checkState(s *Server) (out []Finding) {
 	case s.Mode() == "read-only":
 		out = append(out, newFinding("server.read-only", recognize.Bad, s.Address, "srvr: Mode: read-only"))
 	}
-	if found := faultsOf(s.Version()); len(found) > 0 {
+	if found := faultsOf(s.Version()); len(found) > 0 && !s.imitates() {
 		out = append(out, newFinding("server.version", recognize.Warn, s.Address, "version "+s.Version()+": "+strings.Join(found, "; ")))
 	}
 	if s.Words["gtmk"] != "" {

@@ -3,9 +3,7 @@ package doctorcmd
 import (
 	"context"
 	"errors"
-	"net"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -90,7 +88,7 @@ func (a *app) run(ctx context.Context, root string, v choices) error {
 		return nil
 	})
 	if !examined && errors.Is(err, session.ErrUnreachable) {
-		servers = ask(ctx, split(list))
+		servers = ask(ctx, doctor.Addresses(list))
 	}
 	answered := slices.ContainsFunc(servers, func(s *doctor.Server) bool { return s.Err == nil })
 	if err != nil && (examined || !answered || !errors.Is(err, session.ErrUnreachable)) {
@@ -101,21 +99,6 @@ func (a *app) run(ctx context.Context, root string, v choices) error {
 	}
 	r.addServers(servers, a.Flags.TLS)
 	return a.show(r)
-}
-
-// split are the servers of a connect string, as [session.Connect] reads it. Errors in it are
-// found when zkr connects.
-func split(list string) (out []string) {
-	hosts, _, _ := strings.Cut(list, "/")
-	for part := range strings.SplitSeq(hosts, ",") {
-		part = strings.TrimSpace(part)
-		bare := strings.TrimSuffix(strings.TrimPrefix(part, "["), "]")
-		if !strings.Contains(part, ":") || net.ParseIP(bare) != nil {
-			part = net.JoinHostPort(bare, "2181")
-		}
-		out = append(out, part)
-	}
-	return out
 }
 
 // examine looks at what a client sees.

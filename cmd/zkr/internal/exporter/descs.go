@@ -16,7 +16,7 @@ type metric struct {
 // MetricNames are the names of all metrics that depend on ZooKeeper.
 func MetricNames() (out []string) {
 	for _, m := range []*metric{
-		upDesc, currentDesc, ageDesc, znodesDesc, ephemeralsDesc, unreadableDesc, sessionsDesc, thingsDesc, problemsDesc, problemDesc,
+		upDesc, currentDesc, ageDesc, findingDesc, auditAgeDesc, znodesDesc, ephemeralsDesc, unreadableDesc, sessionsDesc, thingsDesc, problemsDesc, problemDesc,
 		heldDesc, waitingDesc, longestWaitDesc, longestHoldDesc, termDesc, changesDesc, permitsDesc, partiesDesc, closedDesc, valueDesc,
 		membersDesc, entriesDesc, jobsDesc, jobSizeDesc, jobWorkersDesc, rebalanceMembersDesc, rebalanceResourcesDesc, rebalanceEpochDesc,
 		tasksDesc, tasksMaxDesc, oldestTaskDesc, taskWorkersDesc, taskMasterDesc,
@@ -32,6 +32,9 @@ var (
 	upDesc      = desc("up", "1 while ZooKeeper answers the exporter, otherwise 0.")                                   // read only
 	currentDesc = desc("view_current", "1 while the series of the tree are current; otherwise 0, and there are none.") // read only
 	ageDesc     = desc("view_age_seconds", "Time since the series were made of a current view.")                       // read only
+
+	findingDesc  = desc("finding", "1 for each finding of zkr doctor about the servers, by its name, level (bad, warn, hint) and place.", "name", "level", "where") // read only
+	auditAgeDesc = desc("audit_age_seconds", "Time since the servers were asked for findings.")                                                                     // read only
 
 	znodesDesc     = desc("znodes", "Znodes below the root.")                                                          // read only
 	ephemeralsDesc = desc("ephemeral_znodes", "Ephemeral znodes below the root.")                                      // read only

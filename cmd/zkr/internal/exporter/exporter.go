@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/doctor"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -22,6 +23,7 @@ type Exporter struct {
 	root   string
 	labels *paths
 	terms  *terms
+	audit  doctor.Auditor
 
 	// mu guards the rest: client and model are nil before the first connection; series are those of
 	// the view at the time made; failure says why the tree cannot be read.
@@ -56,6 +58,19 @@ func (e *Exporter) Run(ctx context.Context, client *session.Client) error {
 			pause.Stop()
 		}
 	}
+}
+
+// Audit asks the servers for findings until ctx ends: those that the client uses, and until
+// there is one those at the addresses.
+func (e *Exporter) Audit(ctx context.Context, addresses []string) {
+	e.audit.Run(ctx, func() []string {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.client != nil {
+			return e.client.Servers()
+		}
+		return addresses
+	}, nil)
 }
 
 func (e *Exporter) set(change func()) {
@@ -123,10 +138,11 @@ func (e *Exporter) sample() sample {
 // Describe describes nothing: the series depend on the tree.
 func (e *Exporter) Describe(chan<- *prometheus.Desc) {}
 
-// Collect writes the exporter's own state, and the series of the tree while they are
-// current.
+// Collect writes the exporter's own state, the findings about the servers, and the series of
+// the tree while they are current.
 func (e *Exporter) Collect(to chan<- prometheus.Metric) {
 	now := e.sample()
+	e.collectFindings(to)
 	gauge(to, upDesc, boolean(now.up))
 	gauge(to, currentDesc, boolean(now.current))
 	if !now.current {
@@ -135,6 +151,22 @@ func (e *Exporter) Collect(to chan<- prometheus.Metric) {
 	gauge(to, ageDesc, time.Since(now.made).Seconds())
 	for _, m := range now.series {
 		to <- m
+	}
+}
+
+// collectFindings writes the findings about the servers: also those without a quorum answer.
+func (e *Exporter) collectFindings(to chan<- prometheus.Metric) {
+	r := e.audit.Report()
+	if r.At.IsZero() {
+		return
+	}
+	gauge(to, auditAgeDesc, time.Since(r.At).Seconds())
+	seen := map[[3]string]bool{} // a server may have two findings of a name
+	for _, f := range r.Findings {
+		if k := [3]string{f.Name, string(f.Level), f.Where}; !seen[k] {
+			seen[k] = true
+			to <- prometheus.MustNewConstMetric(findingDesc.desc, prometheus.GaugeValue, 1, k[:]...)
+		}
 	}
 }
 

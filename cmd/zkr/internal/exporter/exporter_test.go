@@ -295,3 +295,43 @@ func TestNamesFollowTheConventions(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, problems)
 }
+
+// The findings about servers are there also while no quorum answers, and go when it does.
+func TestFindingsOfServersAreExported(t *testing.T) {
+	srv, err := zktest.Start(&zktest.Options{Servers: 3, TickTime: 500 * time.Millisecond})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, srv.Close()) }()
+	for i := range 2 {
+		require.NoError(t, srv.Stop(i+1))
+	}
+	e := exporter.New("/", 1)
+	require.Empty(t, findings(t, e), "none before the servers were asked")
+	audit := func(want ...string) {
+		t.Helper()
+		ctx, stop := context.WithCancel(context.Background())
+		var done sync.WaitGroup
+		// Waited for below; ends with ctx.
+		done.Go(func() { e.Audit(ctx, []string{srv.ServerAddr(1), srv.ServerAddr(2), srv.ServerAddr(3)}) })
+		require.Eventually(t, func() bool {
+			got := findings(t, e)
+			return slices.Equal(want, got)
+		}, time.Minute, 10*time.Millisecond)
+		stop()
+		done.Wait()
+	}
+	audit("ensemble.no-leader", "server.not-serving", "server.unreachable", "server.unreachable")
+}
+
+// findings are the names of the findings in a scrape, sorted.
+func findings(t *testing.T, e *exporter.Exporter) (out []string) {
+	t.Helper()
+	for series := range scrape(t, e) {
+		if rest, ok := strings.CutPrefix(series, "finding{"); ok {
+			_, name, _ := strings.Cut(rest, `name="`)
+			name, _, _ = strings.Cut(name, `"`)
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

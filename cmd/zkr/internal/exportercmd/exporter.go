@@ -18,6 +18,7 @@ import (
 	toolkit "github.com/prometheus/exporter-toolkit/web"
 	"github.com/spf13/cobra"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/doctor"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exporter"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/web"
@@ -27,8 +28,9 @@ import (
 const exporterHelp = `Serves Prometheus metrics of all coordination in ZooKeeper at /metrics: holders and
 waiters of locks and elections with the longest wait and hold, leaders, their terms and
 changes, permits, missing parties of barriers, counters, services, members, jobs,
-rebalancers, queues of tasks, sessions, and problems such as orphans. No application
-needs to change: zkr exporter recognizes the layouts of zkr, Curator and Kazoo, as zkr
+rebalancers, queues of tasks, sessions, and problems such as orphans. It also asks the
+servers every 30 seconds with four-letter words, as zkr doctor does, and serves what it
+finds as zkr_finding; over TLS it does not. No application needs to change: zkr exporter recognizes the layouts of zkr, Curator and Kazoo, as zkr
 ui does. It never writes.
 
 All scrapes share one view of the tree, which is at most two seconds older than zkr's
@@ -122,6 +124,10 @@ func (a *app) serve(ctx context.Context, s settings) error {
 	defer following.Wait()
 	// Waited for above; ends with ctx, or when the servers refuse the client.
 	following.Go(func() { cancel(follow(ctx, e, servers, options)) })
+	if !a.Flags.TLS {
+		// Waited for above; ends with ctx.
+		following.Go(func() { e.Audit(ctx, doctor.Addresses(servers)) })
+	}
 	err = serveMetrics(ctx, l, e, s.webConfig)
 	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
 		return cause

@@ -10,6 +10,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/doctor"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 )
 
@@ -30,9 +31,20 @@ type document struct {
 	Denied   []string             `json:"not_readable"`
 	Things   []*recognize.Thing   `json:"things"`
 	Sessions []*recognize.Session `json:"sessions"`
+	// Servers are those that were asked last, and Findings is what needs attention there.
+	Servers  []serverRow      `json:"servers"`
+	Findings []doctor.Finding `json:"findings"`
 	// Next is the parameter "after" for the next part of each list; missing
 	// after the last part.
 	Next string `json:"next,omitempty"`
+}
+
+// serverRow is a server of the ensemble.
+type serverRow struct {
+	Address string `json:"address"`
+	// Mode is "" for a server that does not serve, or does not answer.
+	Mode    string `json:"mode"`
+	Version string `json:"version"`
 }
 
 // serveAPI serves the view to programs: the things that match the filter, and all
@@ -53,6 +65,10 @@ func (s *server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	out := document{
 		Root: v.Root, Loaded: v.Health.Loaded, Stale: v.Health.Stale, ReadOnly: v.Health.ReadOnly, AsOf: v.At, Nodes: v.Nodes,
 		Denied: v.Denied, Things: d.matchingThings(v.Things), Sessions: v.Sessions,
+		Servers: []serverRow{}, Findings: nonNil(v.Audit.Findings),
+	}
+	for _, s := range v.Audit.Servers {
+		out.Servers = append(out.Servers, serverRow{s.Address, s.Mode(), s.Version()})
 	}
 	out.cutLists(limit, after)
 	if v.Health.Stale {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/doctor"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/web"
 )
@@ -30,6 +31,9 @@ type drawing struct {
 
 func (d *drawing) drawPage() ([]web.Block, error) {
 	var out []web.Block
+	if d.page.aside {
+		return d.page.draw(d), d.err
+	}
 	if h := d.Health; !h.Loaded {
 		out = append(out, d.renderBlock("loading", "", h))
 		return out, d.err
@@ -111,6 +115,12 @@ func templateFuncs() template.FuncMap {
 		"time":      func(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05.000 MST") },
 		"size":      formatSize,
 		"thousands": groupThousands, "groups": splitThousands,
+		"clients": func(s *doctor.Server) string {
+			if n, known := s.Connections(); known {
+				return fmt.Sprint(n)
+			}
+			return ""
+		},
 		"few": firstElements, "jobparts": jobParts, "taskparts": taskParts,
 	}
 }

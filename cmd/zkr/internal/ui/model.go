@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/cache"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/doctor"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/web"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -35,6 +36,8 @@ const (
 type Model struct {
 	// Hub says when there is another View.
 	Hub web.Hub
+	// Auditor asks the servers for findings; nil for none. Set before Run.
+	Auditor *doctor.Auditor
 
 	client *session.Client
 	root   string
@@ -69,6 +72,8 @@ type View struct {
 	Exists bool
 	// At is when this was put together.
 	At time.Time
+	// Audit is what the servers said last of themselves.
+	Audit doctor.Report
 	// Feed has the changes, the newest first.
 	Feed []Change
 	// History has the former values of counters by their paths, the oldest
@@ -128,6 +133,10 @@ func (m *Model) Run(ctx context.Context) error {
 	}
 	m.patience = max(shortestPatience, s.Timeout())
 	over := make(chan error, 1)
+	if m.Auditor != nil {
+		// Waited for above; ends with ctx.
+		helpers.Go(func() { m.Auditor.Run(ctx, m.client.Servers, func() { m.publishView(func(*View) {}) }) })
+	}
 	// Waited for above; ends with ctx, or when the view cannot go on.
 	helpers.Go(func() { over <- m.tree.Run(ctx) })
 	// Waited for above; ends with ctx, or with the view.
@@ -259,7 +268,7 @@ func (m *Model) publishView(change func(*View)) {
 	m.mu.Lock()
 	next := *m.view
 	change(&next)
-	next.At = time.Now()
+	next.At, next.Audit = time.Now(), m.Auditor.Report()
 	m.view = &next
 	m.mu.Unlock()
 	m.Hub.Publish()

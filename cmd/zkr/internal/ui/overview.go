@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/doctor"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/web"
 )
@@ -55,16 +56,17 @@ func (v *View) Troubles() (all []Trouble) {
 	return all
 }
 
-// troubles are problems, the worst first.
+// troubles are the findings about servers, and problems, the worst first.
 type troubles struct {
-	Shown []Trouble
-	Rest  int
+	Servers []doctor.Finding
+	Shown   []Trouble
+	Rest    int
 }
 
 func (d *drawing) listProblems() troubles {
 	const most = 12
 	all := d.Troubles()
-	return troubles{firstOf(most, all), max(0, len(all)-most)}
+	return troubles{d.seriousFindings(), firstOf(most, all), max(0, len(all)-most)}
 }
 
 // tile is a number with a link to a page.

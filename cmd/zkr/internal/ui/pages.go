@@ -17,6 +17,7 @@ type page struct {
 	kinds    []recognize.Kind
 	draw     func(*drawing) []web.Block
 	node     bool // about a single znode
+	aside    bool // does not depend on the tree
 }
 
 // menuPages are in the order of the menu.
@@ -43,6 +44,8 @@ func menuPages() []*page {
 			about: "Task queues, with their workers and the states of the tasks."},
 		{at: "/sessions", name: "Sessions", hint: "Filter by session, name, path", draw: (*drawing).drawSessions,
 			about: "Sessions, with the ephemeral znodes of each session. Sessions without ephemeral znodes are not visible."},
+		{at: "/servers", name: "Servers", hint: "Filter by address, finding", draw: (*drawing).drawServers, aside: true,
+			about: "The servers of the ensemble, and what needs attention there."},
 		{at: "/tree", name: "Tree", hint: "Filter the children", draw: (*drawing).drawTree, node: true},
 	}
 }
@@ -70,6 +73,9 @@ func (d *drawing) menuLinks() []link {
 		}
 		if p.at == "/sessions" {
 			n.Count, n.Counted = len(d.Sessions), true
+		}
+		if p.aside {
+			n.Count, n.Counted, n.Alarm = len(d.Audit.Servers), true, worstFinding(d.Audit.Findings)
 		}
 		if p.node {
 			n.Count, n.Counted = d.Nodes, true

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/barrier"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/doctor"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/web"
 	"github.com/zkrecipes/zkrecipes/counter"
@@ -63,7 +64,13 @@ func (s *stage) lose(root string) (back func()) {
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	srv, err := zktest.Start(&zktest.Options{Addr: world.OwnAddress(), TickTime: 500 * time.Millisecond, MaxSessionTimeout: lasting})
+	return newStageWith(t, &zktest.Options{Addr: world.OwnAddress()})
+}
+
+func newStageWith(t *testing.T, o *zktest.Options) *stage {
+	t.Helper()
+	o.TickTime, o.MaxSessionTimeout = 500*time.Millisecond, lasting
+	srv, err := zktest.Start(o)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = srv.Close() })
 	ctx, cancel := context.WithCancel(context.Background())
@@ -394,10 +401,17 @@ func (s *stage) secrets() {
 // dashboard serves the stage, from root on.
 func (s *stage) dashboard(root string) (m *ui.Model, url string) {
 	s.Helper()
+	return s.dashboardWith(root, nil)
+}
+
+// dashboardWith is dashboard with an auditor of the servers.
+func (s *stage) dashboardWith(root string, auditor *doctor.Auditor) (m *ui.Model, url string) {
+	s.Helper()
 	client, err := session.Connect(s.ctx, s.srv.Addr(), &session.Options{Timeout: lasting, Dialer: s.dial})
 	require.NoError(s, err)
 	s.clients["dashboard "+root] = client
 	m = ui.NewModel(client, root)
+	m.Auditor = auditor
 	s.waits(func(ctx context.Context) { _ = m.Run(ctx) })
 	// Requests end with the stage's context, so streams do not keep the stage
 	// open.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/doctor"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/web"
@@ -17,7 +18,9 @@ const uiHelp = `Serves a web page that shows all coordination in ZooKeeper: lock
 and waiters in order, elections with leader and term, barriers with the missing
 parties, counters, services, members, jobs, rebalancers, task queues, sessions with
 everything they hold, and the tree itself. The page knows the layouts of zkr, Curator
-and Kazoo, points out problems such as orphans, and stays up to date by itself.
+and Kazoo, points out problems such as orphans, and stays up to date by itself. The
+page of the servers shows what they say of themselves: zkr ui asks them every 30 seconds
+with four-letter words, as zkr doctor does, but not over TLS.
 
 zkr ui never writes. Without --allow-remote, only this machine can reach the page.
 The page has no password: any client that reaches it sees everything that zkr's
@@ -49,6 +52,9 @@ are compressed for clients that accept gzip.
                 may be something else), part_of, problems (level: bad, warn or
                 hint; text, path), strangers (children not its own)
   sessions      sessions with ephemeral znodes: session, names, since, holdings
+  servers       the servers that were asked last: address, mode, version
+  findings      what zkr doctor says of them: level, name, where, evidence, meaning,
+                remedy, more (a section of the documentation)
   next          if a limit left elements out: the value for after
 
 By its kind, a thing also has some of these fields:
@@ -132,6 +138,9 @@ func (a *app) serveUI(ctx context.Context, client *session.Client, d dashboard) 
 	}
 	servers, _ := a.ConnectString() // checked when the client connected
 	model := ui.NewModel(client, d.root)
+	if !a.Flags.TLS {
+		model.Auditor = &doctor.Auditor{}
+	}
 	handler := web.Guard(web.Hosts{Remote: d.remote, Names: d.hosts}, ui.Handler(model, servers))
 	if err := a.PrintAddress(web.URL(l), "shows the znodes"); err != nil {
 		_ = l.Close()

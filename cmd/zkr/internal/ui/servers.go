@@ -1,0 +1,53 @@
+package ui
+
+import (
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/doctor"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/web"
+)
+
+// drawServers draws the servers and the findings about them.
+func (d *drawing) drawServers() []web.Block {
+	if d.Audit.At.IsZero() {
+		return []web.Block{d.renderBlock("unaudited", "", nil)}
+	}
+	r := doctor.Report{At: d.Audit.At}
+	for _, s := range d.Audit.Servers {
+		if hasWords(d.Filter, []string{s.Address, s.Mode(), s.Version()}) {
+			r.Servers = append(r.Servers, s)
+		}
+	}
+	for _, f := range d.Audit.Findings {
+		if hasWords(d.Filter, []string{f.Name, f.Where, f.Evidence, string(f.Level)}) {
+			r.Findings = append(r.Findings, f)
+		}
+	}
+	for _, u := range d.Audit.NotSeen {
+		if hasWords(d.Filter, []string{u.Where, u.What}) {
+			r.NotSeen = append(r.NotSeen, u)
+		}
+	}
+	return []web.Block{
+		d.renderBlock("title", "", d.drawHeading(len(d.Audit.Servers), len(r.Servers))),
+		d.renderBlock("servers", "", r),
+		d.renderBlock("findings", "", r),
+	}
+}
+
+// worstFinding is the level of the worst finding that is more than a hint.
+func worstFinding(all []doctor.Finding) (worst recognize.Level) {
+	for _, f := range all {
+		worst = worseLevel(worst, f.Level)
+	}
+	return worst
+}
+
+// seriousFindings are the findings that are more than hints.
+func (v *View) seriousFindings() (out []doctor.Finding) {
+	for _, f := range v.Audit.Findings {
+		if f.Level.IsSerious() {
+			out = append(out, f)
+		}
+	}
+	return out
+}
