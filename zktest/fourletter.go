@@ -13,14 +13,14 @@ const version = "3.8.0-zktest, built on 01/01/2024 00:00 UTC"
 
 func isFourLetterWord(w string) bool {
 	switch w {
-	case "ruok", "srvr", "stat", "mntr", "cons", "dump", "wchs", "wchc", "wchp", "conf", "envi", "isro":
+	case "ruok", "srvr", "stat", "mntr", "cons", "dump", "wchs", "wchc", "wchp", "conf", "envi", "dirs", "isro":
 		return true
 	}
 	return false
 }
 
 // FourLetter answers a four-letter word for server i as over TCP: ruok, srvr,
-// stat, mntr, cons, dump, wchs, wchc, wchp, conf, envi, isro. "" if the server
+// stat, mntr, cons, dump, wchs, wchc, wchp, conf, envi, dirs, isro. "" if the server
 // is stopped or the word is unknown.
 func (s *Server) FourLetter(i int, word string) string {
 	s.mustBeStarted()
@@ -72,6 +72,8 @@ func (s *Server) wordLocked(n *ensemble.Node, word string) string {
 		s.confLocked(&b, n)
 	case "envi":
 		fmt.Fprintf(&b, "Environment:\nzookeeper.version=%s\nhost.name=localhost\n", version)
+	case "dirs": // all is in memory
+		b.WriteString("datadir_size: 0\nlogdir_size: 0\n")
 	case "isro":
 		if n.Mode() == "read-only" {
 			return "ro"

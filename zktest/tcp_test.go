@@ -146,6 +146,7 @@ func TestFourLetterWords(t *testing.T) {
 			"wchp": {"/e\n\t0x"},
 			"conf": {"tickTime=2000", "serverId="},
 			"envi": {"zookeeper.version="},
+			"dirs": {"datadir_size: 0\nlogdir_size: 0\n"},
 			"isro": {"rw"},
 		} {
 			text := s.FourLetter(f, w)

@@ -13,11 +13,14 @@ import (
 // longest is how much of an answer is read: cons has a line for each client.
 const longest = 64 << 20
 
-// words are those that are asked. gtmk is harmless, and hardly any list names it: a server
-// that answers it allows all words.
+// probe is harmless, and hardly any list of allowed words names it: a server that answers it
+// allows all words.
+const probe = "gtmk"
+
+// words are those that are asked.
 //
 // read only
-var words = []string{"srvr", "mntr", "conf", "cons", "dirs", "gtmk"}
+var words = []string{"srvr", "mntr", "conf", "cons", "dirs", probe}
 
 // Addresses are the servers of a connect string, as [session.Connect] reads it. Errors in it are
 // found when zkr connects.
@@ -64,6 +67,8 @@ func askServer(ctx context.Context, address string, patience time.Duration) *Ser
 		case err != nil && word == words[0]:
 			s.Err = err
 			return s
+		case word == probe && (err != nil || strings.Contains(answer, "not in the whitelist")):
+			// As it should be.
 		case strings.Contains(answer, "not in the whitelist"):
 			s.Refused = append(s.Refused, word)
 		case err != nil:

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/doctor"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 	"github.com/zkrecipes/zkrecipes/zktest"
@@ -37,6 +38,7 @@ var at = []struct{ name, path, says string }{
 	{"rebalancers", "/rebalancers", "consumer-4"},
 	{"tasks", "/tasks", "mailer-3"},
 	{"sessions", "/sessions", "celery-1"},
+	{"servers", "/servers", "standalone"},
 	{"tree", "/tree?path=/shop/locks/catalog", "__WRIT__"},
 }
 
@@ -57,7 +59,8 @@ func get(t *testing.T, url string) (code int, text string, head http.Header) {
 func TestDashboard(t *testing.T) {
 	s := newStage(t)
 	s.all()
-	m, url := s.dashboard("/")
+	m, url := s.dashboardWith("/", &doctor.Auditor{})
+	s.shows(m, func(v *ui.View) bool { return !v.Audit.At.IsZero() })
 	s.shows(m, func(v *ui.View) bool {
 		// A new worker is not reported as dead at once: look again until then.
 		_ = s.srv.Set("/shop/counters/visits", []byte("90125"))

@@ -25,6 +25,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/rwlock"
 	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/value"
 	"github.com/zkrecipes/zkrecipes/workerctl"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -264,6 +265,10 @@ func (s *stage) counters() {
 	require.NoError(s, err)
 	require.NoError(s, counter.NewShared(s.actor("web-1"), "/shop/counters/config-epoch", 0, nil).Set(s.ctx, 7))
 	s.put("/shop/counters/visits", "90125")
+	set, err := counter.NewLatch(s.actor("web-1"), "/shop/counters/release-latch", nil).TrySetCount(s.ctx, 3)
+	require.NoError(s, err)
+	require.True(s, set)
+	require.NoError(s, value.New(s.actor("web-3"), "/shop/values/features", nil).Set(s.ctx, []byte(`{"checkout":"v2"}`)))
 }
 
 func (s *stage) members() {
@@ -365,6 +370,13 @@ func (s *stage) tasks() {
 		s.ephemeral(fmt.Sprintf("mailer-%d", i), queue+fmt.Sprintf("/alive/mailer-%d~0123456789abcdef", i), string(record))
 		s.put(queue+fmt.Sprintf("/workers/mailer-%d~0123456789abcdef", i), "")
 	}
+	for name, every := range map[string]time.Duration{"digest": 24 * time.Hour, "retry-bounced": 15 * time.Minute} {
+		schedule := taskformat.Schedule{Format: taskformat.Format, Name: name, Every: taskformat.ToMillis(every), MaxAttempts: 3, Since: time.Now().Add(-every)}
+		s.put(queue+"/schedules/"+name, string(taskformat.EncodeSchedule(schedule, nil)))
+		slot, _ := schedule.SlotAt(time.Now())
+		last := taskformat.LastSlot{Format: taskformat.Format, Slot: slot, Task: taskformat.SlotTask(name, slot), Run: "0123456789abcdef"}
+		s.put(queue+"/schedules/"+name+"/last", string(taskformat.Encode(last)))
+	}
 	states := []string{"waiting", "waiting", "assigned", "done", "done", "done", "done", "done", "waiting"}
 	for i := range 90 {
 		state := states[i%len(states)]
@@ -378,7 +390,11 @@ func (s *stage) tasks() {
 		}
 		if state == taskformat.Assigned {
 			r.Worker, r.Assignment = fmt.Sprintf("mailer-%d~0123456789abcdef", i%2+1), fmt.Sprintf("%s~1-1.%d", id, i)
-			s.put(queue+"/workers/"+r.Worker+"/"+r.Assignment, "")
+			now := taskformat.Assignment{Format: taskformat.Format, Task: r}
+			if i < 20 {
+				now.Progress = &taskformat.Progress{Done: int64(100 * i), Total: 2500, Note: "sending"}
+			}
+			s.put(queue+"/workers/"+r.Worker+"/"+r.Assignment, string(taskformat.Encode(now)))
 		}
 		s.put(fmt.Sprintf("%s/tasks/%02x/%s", queue, i%7, id), string(taskformat.Encode(r)))
 	}
