@@ -22,12 +22,13 @@ func TestServersAndTheirFindingsAreShown(t *testing.T) {
 	s.shows(m, func(v *ui.View) bool { return !v.Audit.At.IsZero() })
 	gone := s.srv.ServerAddr(2)
 	_, text, _ := get(t, base+"/servers")
+	has(t, text, "<code>"+s.srv.ServerAddr(1)+"</code>", "servers")
 	for _, want := range []string{s.srv.ServerAddr(1), "3.8.0", "leader", "unreachable", "server.unreachable", "start the server, or correct its address", "docs/doctor.md#serverunreachable"} {
 		has(t, text, want, "servers")
 	}
 	_, text, _ = get(t, base+"/servers?q="+gone)
 	has(t, text, gone, "filtered")
-	hasNot(t, text, s.srv.ServerAddr(1), "filtered")
+	hasNot(t, text, "<code>"+s.srv.ServerAddr(1)+"</code>", "filtered; the page also names the server of its connection")
 	_, text, _ = get(t, base+"/")
 	has(t, text, "server.unreachable", "overview")
 	has(t, text, gone, "overview")
