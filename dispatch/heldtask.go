@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
+	"github.com/zkrecipes/zkrecipes/internal/usererror"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/stm"
 )
@@ -118,7 +119,8 @@ func (h *heldTask) callHandler() (output []byte, err error) {
 		held: h,
 	}
 	h.observed.begin(a)
-	return h.ws.handler(h.ctx, a)
+	output, err = h.ws.handler(h.ctx, a)
+	return output, usererror.Usable(err)
 }
 
 // writeOutcome writes the outcome of the task in one transaction, which also deletes the

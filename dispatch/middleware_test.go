@@ -41,8 +41,21 @@ func (n *notes) around(name string) func(next dispatch.Handler) dispatch.Handler
 	}
 }
 
+// missing is an error whose text is a field: a nil pointer has none.
+type missing struct{ text string }
+
+func (m *missing) Error() string { return m.text }
+
+// touchy is an error that cannot be compared.
+type touchy struct{}
+
+func (touchy) Error() string { return "touchy" }
+
+func (touchy) Is(error) bool { panic("no") }
+
 // The middleware runs around each attempt, the first element outside, and sees errors,
-// panics and the end of the handler's goroutine. It is wrapped once.
+// panics and the end of the handler's goroutine. It is wrapped once. An error whose methods
+// panic is a failure like any other.
 func TestMiddlewareRunsAroundEveryAttempt(t *testing.T) {
 	for name, x := range map[string]struct {
 		fails   func() error
@@ -52,6 +65,14 @@ func TestMiddlewareRunsAroundEveryAttempt(t *testing.T) {
 		"an error": {func() error { return errors.New("no") }, "true, no", "no"},
 		"a panic":  {func() error { panic("oh") }, "false, <nil>", "the handler has panicked: oh"},
 		"an exit":  {func() error { runtime.Goexit(); return nil }, "false, <nil>", "the handler has ended its goroutine"},
+		"a nil pointer": {
+			func() error { return (*missing)(nil) }, "true, <nil>",
+			"an error of the type *dispatch_test.missing was returned, and its methods panic: runtime error: invalid memory address or nil pointer dereference",
+		},
+		"an error that panics": {
+			func() error { return touchy{} }, "true, touchy",
+			"an error of the type dispatch_test.touchy was returned, and its methods panic: no",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, nil, func(w *World) {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+
+	"github.com/zkrecipes/zkrecipes/internal/usererror"
 )
 
 // Handler is told which resources its member owns. Its methods are called one
@@ -51,12 +53,12 @@ func callProtected(what string, f func() error) (err error) {
 		switch x := recover().(type) {
 		case nil:
 		case error:
-			err = fmt.Errorf("%s panicked: %w\n%s", what, x, debug.Stack())
+			err = fmt.Errorf("%s panicked: %w\n%s", what, usererror.Usable(x), debug.Stack())
 		default:
 			err = fmt.Errorf("%s panicked: %v\n%s", what, x, debug.Stack())
 		}
 	}()
-	return f()
+	return usererror.Usable(f())
 }
 
 // callIsolated is protect in a goroutine of its own: f cannot end that of the caller.

@@ -1,6 +1,7 @@
 package rebalanser_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -74,12 +75,18 @@ func (w *World) members(n int, f *fragile, o rebalanser.Options) (out []*node) {
 	return out
 }
 
+// missing is an error whose text is a field: a nil pointer has none.
+type missing struct{ text string }
+
+func (m *missing) Error() string { return m.text }
+
 // With RetryDelay, a resource with a failing function ends no member, and
 // disturbs no other resource, for all kinds of failures.
 func TestBadResourceIsRetriedAndDisturbsNothing(t *testing.T) {
+	texts := map[string]string{"Goexit": "Goexit", "a nil pointer": "*rebalanser_test.missing was returned, and its methods panic"}
 	for how, bad := range map[string]func() error{
 		"an error": func() error { return errHandler }, "a panic": func() error { panic(errHandler) },
-		"Goexit": func() error { runtime.Goexit(); return nil },
+		"Goexit": func() error { runtime.Goexit(); return nil }, "a nil pointer": func() error { return (*missing)(nil) },
 	} {
 		t.Run(how, func(t *testing.T) {
 			inBoth(t, func(w *World) {
@@ -94,7 +101,7 @@ func TestBadResourceIsRetriedAndDisturbsNothing(t *testing.T) {
 				require.Empty(w, st.Unowned)
 				require.Len(w, st.Failing, 1)
 				require.Equal(w, "r03", st.Failing[0].Resource)
-				require.Contains(w, st.Failing[0].Err, map[bool]string{true: "Goexit", false: errHandler.Error()}[how == "Goexit"])
+				require.Contains(w, st.Failing[0].Err, cmp.Or(texts[how], errHandler.Error()))
 				failing := 0
 				for _, n := range all {
 					if failing += n.group.State().Failing; n.group.State().Failing > 0 {

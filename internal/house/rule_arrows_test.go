@@ -29,6 +29,7 @@ const (
 	posts     = "internal/mailbox"
 	logins    = "internal/digestmd5"
 	receivers = "internal/receiver"
+	userFails = "internal/usererror"
 	// waits and posts are for session, too.
 	waits = "internal/await"
 	// draws is the randomness of session, and of the simulations of users.
@@ -66,7 +67,7 @@ func commands() (out []string) {
 // entries for a folder, the longer entry counts.
 var layers = sync.OnceValue(func() []layer {
 	public := append(published(), "session", events, "health", "rebalanser/...", "zktest/...")
-	above := append(recipes(), "discovery", "session", events, reports, mechanics, formats+"/...", versions, names, parts, posts, receivers, waits)
+	above := append(recipes(), "discovery", "session", events, reports, mechanics, formats+"/...", versions, names, parts, posts, receivers, userFails, waits)
 	out := []layer{
 		// The dashboard reads names, and finds predecessors, as the recipes do.
 		{"cmd", append(slices.Clone(public), "cmd/...", formats+"/...", versions, names, waits, "internal/contender")},
@@ -110,6 +111,7 @@ var layers = sync.OnceValue(func() []layer {
 		{posts, nil},
 		{logins, nil},
 		{receivers, nil},
+		{userFails, nil},
 		{waits, nil},
 		{draws, nil},
 		{histories, nil},

@@ -98,7 +98,10 @@ func (p *Process) call(ctx context.Context) (err error) {
 			p.m.w.fail("panic", fmt.Errorf("%s: panic: %v\n%s", p.m.name, r, debug.Stack()))
 		}
 	}()
-	return p.m.program.Run(ctx, p)
+	if err = p.m.program.Run(ctx, p); err != nil {
+		_ = err.Error() // if that panics, so does the program
+	}
+	return err
 }
 
 // kill ends the present life without a goodbye. Also of a nil member.

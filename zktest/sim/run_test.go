@@ -192,6 +192,11 @@ func TestAProgramThatFailsIsStartedAgain(t *testing.T) {
 	require.Contains(t, r.history.String(), "a-1 ends: EOF")
 }
 
+// missing is an error whose text is a field: a nil pointer has none.
+type missing struct{ text string }
+
+func (m *missing) Error() string { return m.text }
+
 func TestFailuresOfARun(t *testing.T) {
 	for name, c := range map[string]struct {
 		body func(w *World)
@@ -200,6 +205,9 @@ func TestFailuresOfARun(t *testing.T) {
 		"a panic": {func(w *World) {
 			w.Start(Program{Name: "a", Run: func(context.Context, *Process) error { panic("oops") }})
 		}, "a-1: panic: oops"},
+		"an error that panics": {func(w *World) {
+			w.Start(Program{Name: "a", Run: func(context.Context, *Process) error { return (*missing)(nil) }})
+		}, "a-1: panic: runtime error: invalid memory address or nil pointer dereference"},
 		"a hang": {func(w *World) {
 			w.Start(Program{Name: "a", Run: func(ctx context.Context, _ *Process) error {
 				sleep(context.WithoutCancel(ctx), time.Hour)
