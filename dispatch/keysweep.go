@@ -11,7 +11,8 @@ import (
 
 // keyGrace is how long the key of a period that is over is kept: a client whose knowledge of
 // the servers' time is behind must not find a key of its period missing. A client is behind
-// by the time that a reply has taken, which its session timeout bounds.
+// by the time that a reply has taken, and that its machine was suspended since, in one session:
+// its session timeout bounds both.
 const keyGrace = time.Hour
 
 // sweepKeys deletes keys of a bucket that are free, at most as many as are read together, and

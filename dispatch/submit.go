@@ -132,7 +132,7 @@ func (b *submission) submitOnce(ctx context.Context, s *session.Session) error {
 	if b.attached {
 		b.rec.Owner = lastPart(fence)
 	}
-	if err := b.setPeriod(ctx, fence); err != nil {
+	if err := b.setPeriod(ctx, s, fence); err != nil {
 		return err
 	}
 	edits := transaction{

@@ -38,7 +38,7 @@ import (
 // A new task takes the requests of Submit, and the first task of one of the 256 buckets of
 // keys a few more, for the folder. A task that replaces a task that has ended takes five or
 // six requests, and a taken key takes three or five. With a period, SubmitUnique sends one
-// request more in ten minutes, to learn the servers' time.
+// request more in ten minutes, and in each session, to learn the servers' time.
 func (q *Queue) SubmitUnique(ctx context.Context, t Task, key string, period time.Duration) (id string, isNew bool, err error) {
 	return receiver.OrZero(q).submitTask(ctx, t, &claim{key: key, period: period})
 }
@@ -76,13 +76,13 @@ func (c *claim) check() error {
 }
 
 // setPeriod finds out the present period, and marks the task as unique.
-func (b *submission) setPeriod(ctx context.Context, fence string) error {
+func (b *submission) setPeriod(ctx context.Context, s *session.Session, fence string) error {
 	c := b.claim
 	if c == nil {
 		return nil
 	}
 	if c.period > 0 {
-		now, err := b.q.serversNow(ctx, fence)
+		now, err := b.q.serversNow(ctx, s, fence)
 		if err != nil {
 			return err
 		}
@@ -93,8 +93,8 @@ func (b *submission) setPeriod(ctx context.Context, fence string) error {
 }
 
 // serversNow is the servers' time, as the reply to a write of the client's own znode tells.
-func (q *Queue) serversNow(ctx context.Context, fence string) (time.Time, error) {
-	if !q.clock.isFresh(clockLasts) {
+func (q *Queue) serversNow(ctx context.Context, s *session.Session, fence string) (time.Time, error) {
+	if !q.clock.isFresh(s, clockLasts) {
 		results, err := q.applyResults(ctx, func(tx *stm.Tx) error { return tx.Set(fence, nil) })
 		switch {
 		case errors.Is(err, session.ErrNoNode):
@@ -105,7 +105,7 @@ func (q *Queue) serversNow(ctx context.Context, fence string) (time.Time, error)
 		case len(results) == 0: // the reply was lost
 			return time.Time{}, optimistic.ErrChanged
 		}
-		q.clock.noteWrite(results[0].Stat)
+		q.clock.noteWriteIn(s, results[0].Stat)
 	}
 	return q.clock.now(), nil
 }
