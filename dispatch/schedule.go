@@ -1,14 +1,11 @@
 package dispatch
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"time"
 
-	"github.com/zkrecipes/zkrecipes/internal/format/taskformat"
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -74,6 +71,11 @@ const maxScheduleName = 256
 // after the change are run. Setting the same schedule again changes nothing. Tasks that were
 // submitted do not change. The schedule exists until [Queue.DeleteSchedule].
 //
+// If a reply is lost, SetSchedule finds out whether the schedule was set. If another client has
+// changed the schedule meanwhile, the error wraps session.ErrUnknownOutcome: SetSchedule does
+// not undo that change. The same holds for a new schedule, if another client has changed any
+// schedule of the queue meanwhile.
+//
 // SetSchedule takes two reads, in one round trip, and a transaction, and some requests more for
 // the first schedule of a queue. The master takes a few reads for each change. A slot takes the
 // master three requests, and two more for the first task of one of the 256 buckets; slots that
@@ -87,13 +89,13 @@ func (q *Queue) SetSchedule(ctx context.Context, s Schedule) error {
 		def, err = s.toDefinition()
 	}
 	if err == nil {
-		path := q.schedulePath(s.Name)
-		err = q.changeSchedules(ctx, path, func(tx *stm.Tx) (bool, error) {
-			nodes, err := tx.GetAll(path, q.signalPath())
+		c := &scheduleChange{q: q, path: q.schedulePath(s.Name)}
+		err = c.apply(ctx, op, func(tx *stm.Tx) (bool, error) {
+			nodes, err := tx.GetAll(c.path, q.signalPath())
 			if err != nil {
 				return false, err
 			}
-			return q.replaceSchedule(tx, nodes[0], def, s.Task.Payload)
+			return c.replaceSchedule(tx, nodes[0], nodes[1], def, s.Task.Payload)
 		})
 	}
 	if err != nil {
@@ -102,28 +104,13 @@ func (q *Queue) SetSchedule(ctx context.Context, s Schedule) error {
 	return nil
 }
 
-// replaceSchedule replaces a schedule, which was read, and reports whether that changes anything.
-func (q *Queue) replaceSchedule(tx *stm.Tx, was stm.Node, def definition, payload []byte) (bool, error) {
-	if !was.Exists {
-		return true, tx.Create(was.Path, taskformat.EncodeSchedule(def, payload), session.Persistent, q.create)
-	}
-	former, formerPayload, err := q.decodeSchedule(was.Path, was.Data)
-	switch {
-	case isNewer(err):
-		return false, err
-	case err != nil: // garbage is replaced
-	case former.Equal(def) && bytes.Equal(formerPayload, payload):
-		return false, nil
-	case former.SameSlots(def):
-		def.Since = former.Begin(time.UnixMilli(was.Stat.Mtime)).UTC()
-	}
-	return true, tx.Set(was.Path, taskformat.EncodeSchedule(def, payload))
-}
-
 // DeleteSchedule deletes a schedule, and the record of its last slot. Tasks that were submitted
 // stay. existed reports whether the schedule existed at some time during the call. A schedule
 // whose record is garbage is deleted as well. A schedule of a newer version of this package
 // stays: the error wraps ErrRecord.
+//
+// If a reply is lost, DeleteSchedule finds out whether the schedule was deleted, and never
+// deletes one that another client has created since.
 //
 // DeleteSchedule takes three reads, in two round trips, and a transaction.
 func (q *Queue) DeleteSchedule(ctx context.Context, name string) (existed bool, err error) {
@@ -133,53 +120,17 @@ func (q *Queue) DeleteSchedule(ctx context.Context, name string) (existed bool, 
 		err = checkScheduleName(name)
 	}
 	if err == nil {
-		path := q.schedulePath(name)
-		err = q.changeSchedules(ctx, path, func(tx *stm.Tx) (bool, error) {
-			// By itself: the absence of one znode is proved by a read.
-			was, err := tx.Get(path)
-			if err != nil || !was.Exists {
-				return false, err
-			}
-			if _, _, err := q.decodeSchedule(path, was.Data); isNewer(err) {
-				return false, err
-			}
-			existed = true
-			nodes, err := tx.GetAll(lastPath(path), q.signalPath())
-			if err == nil && nodes[0].Exists {
-				err = tx.Delete(nodes[0].Path)
-			}
-			return true, errors.Join(err, tx.Delete(path))
+		c := &scheduleChange{q: q, path: q.schedulePath(name)}
+		err = c.apply(ctx, op, func(tx *stm.Tx) (bool, error) {
+			deletes, err := c.deleteSchedule(tx)
+			existed = existed || deletes
+			return deletes, err
 		})
 	}
 	if err != nil {
 		return existed, wrapError(ctx, op, q.Path(), err)
 	}
 	return existed, nil
-}
-
-// changeSchedules changes the schedule at path, and tells the masters, unless change reports
-// that nothing changes. An attempt without a reply is recognized by what change reads.
-func (q *Queue) changeSchedules(ctx context.Context, path string, change func(tx *stm.Tx) (bool, error)) error {
-	return retryConflicts(ctx, q.client, func(*session.Session) error {
-		err := q.applyTxn(ctx, func(tx *stm.Tx) error {
-			changed, err := change(tx)
-			if err != nil || !changed {
-				return err
-			}
-			return tx.Put(q.signalPath(), nil)
-		})
-		if at, reason := optimistic.Culprit(err); !errors.Is(reason, session.ErrNoNode) || at != path && at != q.signalPath() {
-			return err
-		}
-		// The queue, or one of the folders, is new, or was deleted by hand.
-		if err := q.ensureFolders(ctx); err != nil {
-			return err
-		}
-		if err := q.ensurePath(ctx, q.at(schedulesDir)); err != nil {
-			return err
-		}
-		return optimistic.ErrChanged
-	})
 }
 
 // Schedules lists the schedules of the queue in the order of their names, each as of the time of
