@@ -46,7 +46,7 @@ func (q *Queue) Cancel(ctx context.Context, id string) error {
 // missing task ErrNoTask. A task of [Queue.SubmitUnique] takes its key again; if another
 // task has the key by now, the error wraps ErrState. If a reply was lost, and the task
 // was gone before Requeue could find out, the error wraps session.ErrUnknownOutcome.
-// Requeue takes two requests; a unique task takes one or two more.
+// Requeue takes two requests; a unique task takes two or three more.
 func (q *Queue) Requeue(ctx context.Context, id string) error {
 	q = receiver.OrZero(q)
 	call := session.NewID()

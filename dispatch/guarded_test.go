@@ -14,19 +14,26 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// deposed is a mastership whose leadership has ended on the servers, unknown to
-// the master.
-func deposed(w *world.World) *mastership {
+// leading is a mastership with the task "x".
+func leading(w *world.World) *mastership {
 	w.Helper()
 	m := NewMaster(w.Client(), "/queue", nil)
 	_, err := New(m.client, "/queue", nil).Submit(w.Ctx, Task{ID: "x"})
 	require.NoError(w, err)
 	l, err := election.New(m.client, m.at(mastersDir), nil).Campaign(w.Ctx)
 	require.NoError(w, err)
+	return &mastership{store: m.store, l: l, s: l.Session(), scheduler: newScheduler(), kick: make(chan struct{}, 1), open: true, limit: 1}
+}
+
+// deposed is a mastership whose leadership has ended on the servers, unknown to
+// the master.
+func deposed(w *world.World) *mastership {
+	w.Helper()
+	m := leading(w)
 	require.NoError(w, w.Server.Create(m.workerPath("w"), encode(profile{Format: format, Concurrency: 1})))
 	require.NoError(w, w.Server.Create(m.at(dataDir, bucketOf("x"), "x~0123456789abcdef"), nil))
-	require.NoError(w, w.Server.Delete(l.Path()))
-	return &mastership{store: m.store, l: l, s: l.Session(), scheduler: newScheduler(), kick: make(chan struct{}, 1), open: true, limit: 1}
+	require.NoError(w, w.Server.Delete(m.l.Path()))
+	return m
 }
 
 // Every write of a master has the guard of its leadership.

@@ -17,7 +17,8 @@ const keyGrace = time.Hour
 
 // sweepKeys deletes keys of a bucket that are free, at most as many as are read together, and
 // returns how many it has found. It reads the keys first, and their tasks then, in the same
-// session: a task that is not there has ended.
+// session: a task that is not there has ended. Each deletion also sets the bucket: a client that
+// has read the key before does not mistake the next znode of the key for it.
 func (t *mastership) sweepKeys(ctx context.Context, n int) (found int, err error) {
 	r := newReading(ctx, t.s)
 	dir := t.at(uniqueDir, bucketName(n))
@@ -41,7 +42,7 @@ func (t *mastership) sweepKeys(ctx context.Context, n int) (found int, err error
 		if len(deletes) < together && node.Exists && keys[i].Key != "" && t.isFree(keys[i], read) {
 			known := stm.Node{Path: paths[i], Exists: true, Data: node.Data, Stat: node.Stat}
 			deletes = append(deletes, func(tx *stm.Tx) error {
-				return errors.Join(tx.Assume(known), ifUnchanged(tx, known), tx.Delete(known.Path))
+				return errors.Join(tx.Assume(known), ifUnchanged(tx, known), tx.Set(dir, nil), tx.Delete(known.Path))
 			})
 		}
 	}

@@ -107,10 +107,11 @@ func (l layout) readTask(ctx context.Context, s *session.Session, id string) (*s
 }
 
 // ifUnchanged is nil if the transaction has known for read, and optimistic.ErrChanged if
-// an earlier attempt has shown that known is out of date.
+// an earlier attempt has shown that known is out of date. Its Czxid tells it from a znode that
+// was created again, and has its version.
 func ifUnchanged(tx *stm.Tx, known stm.Node) error {
 	now, err := tx.Get(known.Path)
-	if err == nil && (now.Exists != known.Exists || now.Stat.Version != known.Stat.Version) {
+	if err == nil && (now.Exists != known.Exists || now.Stat.Version != known.Stat.Version || now.Stat.Czxid != known.Stat.Czxid) {
 		err = optimistic.ErrChanged
 	}
 	return err

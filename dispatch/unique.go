@@ -16,6 +16,10 @@ import (
 // on condition of its version, and of the version of the task that had the key before: of
 // several submitters, one succeeds. The znode stays when the task ends: the next submission
 // replaces its data, or the master deletes it (keysweep.go).
+//
+// A key that was deleted and created again can have the version that another client has read
+// before. So the master also writes the bucket with each deletion, and a transaction that
+// replaces a key depends on the version of the bucket too, as it was read before the key.
 
 // SubmitUnique submits a task, unless the key is taken: then nothing is changed, isNew is
 // false, and id is that of the task that has the key. The payload may differ.
@@ -36,8 +40,8 @@ import (
 // takes the key again, and fails with ErrState if an unfinished task has it.
 //
 // A new task takes the requests of Submit, and the first task of one of the 256 buckets of
-// keys a few more, for the folder. A task that replaces a task that has ended takes five or
-// six requests, and a taken key takes three or five. With a period, SubmitUnique sends one
+// keys a few more, for the folder. A task that replaces a task that has ended takes six or
+// seven requests, and a taken key takes four or six. With a period, SubmitUnique sends one
 // request more in ten minutes, and in each session, to learn the servers' time.
 func (q *Queue) SubmitUnique(ctx context.Context, t Task, key string, period time.Duration) (id string, isNew bool, err error) {
 	return receiver.OrZero(q).submitTask(ctx, t, &claim{key: key, period: period})
@@ -48,8 +52,10 @@ type claim struct {
 	key    string
 	period time.Duration
 	until  time.Time // the end of the present period; zero without a period
-	// known is the znode of the key as it was read last; it does not exist before that.
-	known stm.Node
+	// known is the znode of the key as it was read last, in the session readIn; it does not
+	// exist before that. bucket is its folder, as it was read before the key.
+	known, bucket stm.Node
+	readIn        *session.Session
 	// former is the task that had the key, which has ended; nil: none.
 	former *stm.Node
 	// holder is the id of the task that has the key; "" if the key was free.
@@ -117,10 +123,10 @@ func (b *submission) addKey(tx *stm.Tx) error {
 		return nil
 	}
 	path, data := b.q.keyPath(c.key), encode(b.rec.toKey())
-	if !c.known.Exists {
+	if !c.known.Exists || c.readIn != tx.Session() { // the next session may see another ensemble
 		return tx.Create(path, data, session.Persistent, b.q.create)
 	}
-	err := tx.Assume(c.known)
+	err := errors.Join(tx.Assume(c.bucket), tx.Assume(c.known))
 	if c.former != nil {
 		err = errors.Join(err, tx.Assume(*c.former))
 	}
@@ -152,12 +158,13 @@ func (b *submission) lookUpKey(ctx context.Context, s *session.Session, otherwis
 	path := q.keyPath(c.key)
 	r := newReading(ctx, s)
 	r.Sync(path)
-	node := r.Get(path)
+	nodes := r.GetAll(parentOf(path), path) // in this order
 	c.known, c.former = stm.Node{Path: path}, nil
-	switch {
-	case r.Err != nil:
+	if r.Err != nil {
 		return r.Err
-	case !node.Exists:
+	}
+	node := nodes[1]
+	if !node.Exists {
 		return otherwise
 	}
 	k, err := q.decodeKey(path, node.Data)
@@ -177,7 +184,8 @@ func (b *submission) lookUpKey(ctx context.Context, s *session.Session, otherwis
 		return nil
 	}
 	// Only now: a reading that has failed must not replace the key.
-	c.known, c.former = stm.Node{Path: path, Exists: true, Data: node.Data, Stat: node.Stat}, former
+	c.bucket = stm.Node{Path: parentOf(path), Exists: nodes[0].Exists, Stat: nodes[0].Stat}
+	c.known, c.former, c.readIn = stm.Node{Path: path, Exists: true, Data: node.Data, Stat: node.Stat}, former, s
 	return otherwise
 }
 
@@ -205,14 +213,20 @@ func (c *taskChange) reclaimKey(tx *stm.Tx, t *seen) error {
 		return nil
 	}
 	path, data := c.q.keyPath(t.Unique), encode(t.toKey())
-	node, err := tx.Get(path)
+	nodes, err := tx.Peek(parentOf(path), path) // in this order
+	if err == nil {
+		err = tx.Depend(nodes[1])
+	}
 	if err != nil {
 		return err
 	}
-	if !node.Exists {
+	if !nodes[1].Exists {
 		return tx.Create(path, data, session.Persistent, c.q.create)
 	}
-	k, err := c.q.decodeKey(path, node.Data)
+	if err := tx.Depend(nodes[0]); err != nil {
+		return err
+	}
+	k, err := c.q.decodeKey(path, nodes[1].Data)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,9 @@ const (
 	DirClients = "clients"
 	// DirUnique has "<bucket>/<key>" with a [Key], persistent, for each unique task that
 	// was submitted under that key last. It does not exist before such a submission. The
-	// master deletes keys that are free.
+	// master deletes keys that are free, and sets the empty "<bucket>" with each deletion. A
+	// transaction that replaces a key depends on the version of the bucket, since a key that
+	// is created again can have the version of the former one.
 	DirUnique = "unique"
 	// DirSchedules has "<schedule>" with a [Schedule] and a payload, which clients write, and
 	// below it NodeLast. It does not exist before the first schedule is set.
