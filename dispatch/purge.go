@@ -204,19 +204,27 @@ func (q *Queue) removeGarbage(ctx context.Context, op, id string, why error) err
 }
 
 // deleteGarbage deletes a record, if it is garbage still. gone says that the record
-// does not exist.
+// does not exist. Garbage names no run, and a later task of its id can have its version. So each
+// deletion of garbage depends on the version of the bucket of payloads, read before, and sets it.
 func (q *Queue) deleteGarbage(ctx context.Context, task string) (gone bool, err error) {
+	bucket := q.at(dataDir, lastPart(parentOf(task)))
 	err = q.applyTxn(ctx, func(tx *stm.Tx) error {
-		now, err := tx.Get(task)
-		gone = err == nil && !now.Exists
+		nodes, err := tx.Peek(bucket, task) // in this order
+		if err == nil {
+			err = tx.Depend(nodes[1])
+		}
+		gone = err == nil && !nodes[1].Exists
 		if err != nil || gone {
 			return err
 		}
-		if _, err := q.decodeTask(task, now.Data); err == nil || isNewer(err) {
+		if _, err := q.decodeTask(task, nodes[1].Data); err == nil || isNewer(err) {
 			return nil
 		}
 		gone = true
-		return tx.Delete(task)
+		if nodes[0].Exists { // or it was deleted by hand, too
+			err = errors.Join(tx.Depend(nodes[0]), tx.Set(bucket, nil))
+		}
+		return errors.Join(err, tx.Delete(task))
 	})
 	return gone && err == nil, err
 }

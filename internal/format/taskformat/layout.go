@@ -14,7 +14,8 @@ const (
 	DirTasks = "tasks"
 	// DirData has "<bucket>/<task>~<run>", the payload, as long as the task. The run is a
 	// part of a UUID of the submission: a check of this path tells a task from a later one
-	// of the same id, whatever their versions.
+	// of the same id, whatever their versions. The empty "<bucket>" is set with each removal of
+	// a record that is garbage, which has no run.
 	DirData = "data"
 	// DirResults has "<bucket>/<task>" with an [Ending] and the output, from the end of
 	// the task.
