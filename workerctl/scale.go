@@ -28,7 +28,7 @@ const droppedAtOnce = 500
 // job; an error after the first step says so.
 //
 // If the reply is lost, Scale finds out by the job's size. If another client has
-// set another size in between, Scale sets n again; if that fails, the error wraps
+// set another size in between, Scale does not set n again, and the error wraps
 // session.ErrUnknownOutcome: the job may have had n workers for a while.
 func (j *Job) Scale(ctx context.Context, n int) error {
 	j = receiver.OrZero(j)
@@ -39,18 +39,15 @@ func (j *Job) Scale(ctx context.Context, n int) error {
 	if n < 1 || n > jobformat.MaxWorkers {
 		return wrapError(ctx, op, j.Path(), fmt.Errorf("%w: n is %d; it must be 1 to %d", ErrInvalidArgument, n, jobformat.MaxWorkers))
 	}
-	var r resizing
-	unanswered, steps := false, -1
+	r, steps := resizing{job: j, n: n}, -1
 	err := error(nil)
-	for more := true; more && err == nil; steps++ {
-		_, err = j.applyTxn(ctx, func(tx *stm.Tx) (err error) {
-			unanswered = unanswered || tx.Unanswered()
-			r, err = j.planResize(tx, n)
-			return err
+	for r.more = true; r.more && err == nil; steps++ {
+		_, err = j.applyTxn(ctx, func(tx *stm.Tx) error {
+			r.unanswered = r.unanswered || tx.Unanswered()
+			return r.planStep(tx)
 		})
-		more = r.more
 	}
-	if err != nil && unanswered && !errors.Is(err, session.ErrUnknownOutcome) {
+	if err != nil && r.unanswered && !errors.Is(err, session.ErrUnknownOutcome) {
 		err = &session.UnknownOutcomeError{Op: op, Path: j.Path(), Reason: err}
 	}
 	if err != nil && steps > 0 {
@@ -65,33 +62,54 @@ func (j *Job) Scale(ctx context.Context, n int) error {
 	return nil
 }
 
-// resizing is the effect of an attempt to resize a job: finished, the attempt
-// finishes the job; more, another step must follow.
-type resizing struct{ finished, more bool }
+// resizing is a call of Scale.
+type resizing struct {
+	job *Job
+	n   int
+	// size is the mzxid of the job's size, as the last attempt has read it: each change of the
+	// size writes the znode. step is the size that the attempt was to set. unanswered: the reply
+	// to an attempt is missing.
+	size       int64
+	step       int
+	unanswered bool
+	// The effect of the last attempt: finished, it finishes the job; more, another step must
+	// follow.
+	finished, more bool
+}
 
-// planResize plans one step of the change to n workers.
-func (j *Job) planResize(tx *stm.Tx, n int) (r resizing, err error) {
-	st, _, err := j.readStatus(tx)
+// errResizedMeanwhile: a change of the size was not answered, and the size has changed since.
+var errResizedMeanwhile = errors.New("another client has changed the number of workers meanwhile")
+
+// planStep plans one step of the change to n workers.
+func (r *resizing) planStep(tx *stm.Tx) error {
+	j, n := r.job, r.n
+	r.finished, r.more = false, false
+	st, others, err := j.readStatus(tx, j.run.at(jobformat.NodeSize))
 	switch {
 	case err != nil:
-		return r, err
+		return err
 	case st.Workers == n && (!st.State.Over() || st.State.Complete()):
-		return resizing{finished: st.State.Complete()}, nil // unchanged, or a reply was lost
+		r.finished = st.State.Complete() // unchanged, or a reply was lost
+		return nil
 	case st.State.Over():
-		return r, ErrOver
+		return ErrOver
+	case r.unanswered && others[0].Stat.Mzxid != r.size && st.Workers != r.step:
+		return errResizedMeanwhile
 	}
+	r.size = others[0].Stat.Mzxid
 	gone, forget, err := j.findLeftovers(tx, st, n)
 	if err != nil {
-		return r, err
+		return err
 	}
 	// All of them must have left before any is forgotten.
 	if _, err := st.resizeTo(n, gone); err != nil {
-		return r, err
+		return err
 	}
 	step := max(n, st.Next-droppedAtOnce)
+	r.step = step
 	next, err := st.resizeTo(step, gone)
 	if err != nil {
-		return r, err
+		return err
 	}
 	err = errors.Join(j.setStatus(tx, next), j.setSize(tx, step))
 	switch full := j.run.at(jobformat.NodeFull); {
@@ -105,7 +123,8 @@ func (j *Job) planResize(tx *stm.Tx, n int) (r resizing, err error) {
 			err = errors.Join(err, tx.Delete(path))
 		}
 	}
-	return resizing{finished: next.State.Complete(), more: step != n && !next.State.Complete()}, err
+	r.finished, r.more = next.State.Complete(), step != n && !next.State.Complete()
+	return err
 }
 
 // findLeftovers returns the ids from n on whose workers have left, with their
