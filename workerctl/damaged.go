@@ -68,15 +68,34 @@ func (d *demolition) tryDelete(ctx context.Context, s *session.Session) error {
 	d.created = seen.Stat.Czxid
 	version := seen.Stat.Version
 	if version == 0 {
-		// The znode of the next job of this name has the version 0 and is never set: a
-		// check of another version never hits it.
-		stat, err := s.Set(ctx, d.path, seen.Data, 0)
-		if err != nil {
+		if done, err := d.leaveVersionZero(ctx, s, seen.Data); done || err != nil {
 			return changedError(err)
 		}
-		version = stat.Version
+		version = 1
 	}
 	return changedError(d.deleteAll(ctx, s, version))
+}
+
+// leaveVersionZero sets the znode, which was read: the znode of the next job of this name has the
+// version 0 and is never set, so a check of another version never hits it. A child, whose name the
+// next job does not have, tells the znode from that of the next job. Without a child, the znode is
+// deleted, and done is true: the next job always has children.
+func (d *demolition) leaveVersionZero(ctx context.Context, s *session.Session, data []byte) (done bool, err error) {
+	r := newReading(ctx, s)
+	children := r.List(d.path)
+	now := r.Get(d.path) // behind the list, which therefore is of this znode
+	switch {
+	case r.Err != nil:
+		return false, r.Err
+	case now.Stat.Czxid != d.created:
+		return false, optimistic.ErrChanged
+	}
+	ops := []session.Op{session.DeleteOp(d.path, 0)}
+	if len(children) > 0 {
+		ops = []session.Op{session.CheckOp(d.path+"/"+children[0], -1), session.SetOp(d.path, data, 0)}
+	}
+	_, err = s.Txn(ctx, ops...)
+	return err == nil && len(children) == 0, err
 }
 
 // readJob reads the job's znode.

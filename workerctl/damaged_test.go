@@ -3,6 +3,7 @@ package workerctl_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -54,6 +55,46 @@ func TestJobWithAReadableOrNewerRecordIsNotDeletedAsDamaged(t *testing.T) {
 	})
 }
 
+// Two clients delete a damaged job, and a job of this name is submitted in between: its znode has
+// the version of the damaged one, and nothing of it is changed.
+func TestNextJobOfADamagedOneStays(t *testing.T) {
+	for name, children := range map[string][]string{"without children": nil, "with a child": {"/x"}} {
+		for stall := range 2 {
+			t.Run(fmt.Sprint(name, ", ", stall), func(t *testing.T) {
+				inWorld(t, nil, func(w *World) {
+					slow, c := workerctl.NewJanitor(w.Client(), nil), w.Client() // c1, c2
+					j := w.submit(c, 1)
+					require.NoError(w, j.Kill(w.Ctx))
+					require.NoError(w, w.Server.Create(path, []byte("garbage")))
+					for _, child := range children {
+						require.NoError(w, w.Server.Create(path+child, nil))
+					}
+					reads := 0
+					w.Server.OnRequest(func(r zktest.Request) zktest.Action {
+						if r.Client == "c1" && r.Op == "getData" && r.Path == path {
+							if reads++; reads == stall+1 {
+								w.Server.Delay(zktest.Link{Client: "c1"}, zktest.ToServer, 2*time.Second)
+							}
+						}
+						return zktest.Action{}
+					})
+					done := make(chan error, 1)
+					// Waited for below; ends with the call.
+					go func() { done <- slow.DeleteDamaged(w.Within(time.Minute), "words") }()
+					w.Pass(100 * time.Millisecond)
+					require.NoError(w, workerctl.NewJanitor(c, nil).DeleteDamaged(w.Ctx, "words"))
+					next := w.submit(c, 1)
+					before := w.Server.Dump()
+					require.NoError(w, <-done)
+					w.Server.Heal()
+					require.Equal(w, before, w.Server.Dump())
+					w.join(next, named("k"))
+				})
+			})
+		}
+	}
+}
+
 // The record is repaired, or the job is deleted by hand and submitted again, while the
 // damaged job is being deleted: nothing is deleted from then on.
 func TestNothingOfTheNextJobIsDeletedAsDamaged(t *testing.T) {
@@ -70,7 +111,7 @@ func TestNothingOfTheNextJobIsDeletedAsDamaged(t *testing.T) {
 				require.NoError(w, w.Server.DeleteAll(path))
 				require.NoError(w, w.Server.Create(path, []byte("garbage"))) // version 0
 			}
-			w.Once(func(r zktest.Request) bool { return r.Op == "multi" && len(r.Paths) > 1 || r.Op == "delete" }, func() {
+			w.Once(func(r zktest.Request) bool { return isChange(r) || r.Op == "delete" }, func() {
 				if !again {
 					_ = w.Server.Set(path, good.Data)
 					return
