@@ -48,6 +48,10 @@ func (a *Admin) Create(ctx context.Context) error {
 // group does not exist. After another error some resources may have been added:
 // call AddResources again. If the client's session is lost meanwhile, requests of
 // that session may still be carried out until the session's timeout is over.
+//
+// If a reply is lost, AddResources finds out which resources were added. If other clients have
+// changed resources meanwhile, a missing resource may have been added and removed again:
+// AddResources does not add it then, and the error wraps session.ErrUnknownOutcome.
 func (a *Admin) AddResources(ctx context.Context, names ...string) (added []string, err error) {
 	return a.changeResources(ctx, "add resources to", &change{names: names, to: true, done: session.ErrNodeExists, op: func(p *memberNode, path string) session.Op {
 		return session.CreateOp(path, nil, session.Persistent, p.createOptions())
@@ -57,7 +61,8 @@ func (a *Admin) AddResources(ctx context.Context, names ...string) (added []stri
 // RemoveResources removes resources, and returns the resources that existed
 // before. Their owners are told to give them up; until they have, no other member
 // owns the resources, even if they are added again. Requests and errors are those
-// of AddResources.
+// of AddResources. If a reply is lost, RemoveResources does not remove a resource that another
+// client has added since.
 func (a *Admin) RemoveResources(ctx context.Context, names ...string) (removed []string, err error) {
 	return a.changeResources(ctx, "remove resources from", &change{names: names, to: false, done: session.ErrNoNode, op: func(_ *memberNode, path string) session.Op {
 		return session.DeleteOp(path, -1)
@@ -72,6 +77,9 @@ func (a *Admin) changeResources(ctx context.Context, op string, ch *change) ([]s
 	}
 	ch.tried = map[string]bool{}
 	err := a.withGroup(ctx, op, func(p *memberNode) error { return ch.apply(ctx, p) })
+	if err == nil && ch.unknown {
+		err = failure(ctx, op, string(a.at), &session.UnknownOutcomeError{Op: op, Path: a.at.dirPath(resourcesDir), Reason: errChangedMeanwhile})
+	}
 	return ch.changed, err
 }
 

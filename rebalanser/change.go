@@ -20,13 +20,23 @@ type change struct {
 	// means that this call did them. changed has the operations that were done.
 	tried   map[string]bool
 	changed []string
+	// before is the zxid of the last change of the resources that this call knows; a try
+	// without an answer was sent later. part are the resources that were changed last. unknown:
+	// the outcome of a try is unknown, since other clients have changed resources meanwhile.
+	before  int64
+	part    []string
+	unknown bool
 }
+
+// errChangedMeanwhile: a change was not answered, and other clients have changed resources since.
+var errChangedMeanwhile = errors.New("other clients have changed resources meanwhile")
 
 // apply changes all resources that are not yet in the wanted state. apply can be repeated.
 func (ch *change) apply(ctx context.Context, p *memberNode) error {
 	names := firstOfEach(ch.names) // named twice, a resource is changed once, and counts once
 	var due []string
 	err := p.readFresh(ctx, func() (err error) {
+		ch.unknown = false
 		due, err = ch.findDue(ctx, p, names)
 		return err
 	})
@@ -69,7 +79,7 @@ func (ch *change) applyPart(ctx context.Context, p *memberNode, part []string) e
 			for _, name := range part {
 				delete(ch.tried, name) // or it would count twice, if a later part is repeated
 			}
-			ch.changed = append(ch.changed, part...)
+			ch.changed, ch.part = append(ch.changed, part...), part
 			return nil
 		case at >= 0 && errors.Is(err, ch.done):
 			if part, err = ch.findDue(ctx, p, part); err == nil {
@@ -94,10 +104,11 @@ func (ch *change) noteUnchanged(name string) {
 }
 
 // findDue returns the names that are not yet in the wanted state. It lists the resources if the
-// list is not much longer than names, and otherwise reads the Stat of each.
+// list is not much longer than names, and otherwise reads the Stat of each, as it does after a
+// try without an answer.
 func (ch *change) findDue(ctx context.Context, p *memberNode, names []string) ([]string, error) {
 	const few, perName = 16, 20
-	if len(names) > few {
+	if len(names) > few && len(ch.tried) == 0 {
 		folder, is, err := p.s.Exists(ctx, p.at.dirPath(resourcesDir))
 		switch {
 		case err != nil:
@@ -125,15 +136,36 @@ func (ch *change) findDue(ctx context.Context, p *memberNode, names []string) ([
 			return nil, ErrNoGroup
 		}
 	}
-	var due []string
+	czxids := make(map[string]int64, len(names))
 	for i, name := range names {
-		due = ch.addDue(due, name, seen[i+1].Exists)
+		czxids[name] = seen[i+1].Stat.Czxid
 	}
+	ch.noteOwnPart(czxids)
+	var due []string
+	last := seen[0].Stat.Pzxid
+	for _, name := range names {
+		due = ch.addDue(due, name, czxids[name] != 0, czxids[name], seen[0].Stat.Pzxid)
+		last = max(last, czxids[name])
+	}
+	ch.before = max(ch.before, last)
 	return due, nil
 }
 
+// noteOwnPart notes the zxid of the part that was changed last, which its resources tell if they
+// were added: unless another client has removed one of them, or all of them and added them again.
+func (ch *change) noteOwnPart(czxids map[string]int64) {
+	if len(ch.part) == 0 {
+		return
+	}
+	own := czxids[ch.part[0]]
+	for _, name := range ch.part {
+		own = min(own, czxids[name])
+	}
+	ch.before = max(ch.before, own)
+}
+
 func (ch *change) findDueInList(ctx context.Context, p *memberNode, names []string) (due []string, err error) {
-	all, _, err := p.s.Children(ctx, p.at.dirPath(resourcesDir))
+	all, folder, err := p.s.Children(ctx, p.at.dirPath(resourcesDir))
 	if errors.Is(err, session.ErrNoNode) {
 		err = ErrNoGroup
 	}
@@ -143,16 +175,23 @@ func (ch *change) findDueInList(ctx context.Context, p *memberNode, names []stri
 	slices.Sort(all)
 	for _, name := range names {
 		_, is := slices.BinarySearch(all, name)
-		due = ch.addDue(due, name, is)
+		due = ch.addDue(due, name, is, 0, folder.Pzxid)
 	}
+	ch.before = max(ch.before, folder.Pzxid)
 	return due, nil
 }
 
-// addDue adds a name to due, unless it is in the wanted state.
-func (ch *change) addDue(due []string, name string, is bool) []string {
-	if is == ch.to {
+// addDue adds a name to due, unless it is in the wanted state, or was since a try without an
+// answer. czxid is that of the resource, 0 if it does not exist or if that is unknown, and last is
+// the zxid of the last change of the resources.
+func (ch *change) addDue(due []string, name string, is bool, czxid, last int64) []string {
+	switch {
+	case is == ch.to, ch.tried[name] && czxid > ch.before: // removed, and added by another client
 		ch.noteUnchanged(name)
-		return due
+	case ch.tried[name] && czxid == 0 && last > ch.before:
+		ch.unknown = true // perhaps it was changed, and another client has undone that
+	default:
+		return append(due, name)
 	}
-	return append(due, name)
+	return due
 }
