@@ -78,11 +78,12 @@ func (g *Registration) Guard() session.Op { return g.mustRegistrant().Guard() }
 
 // Update replaces the instance in place: its znode stays, with new data. Service,
 // ID and Type must be the same; a zero RegistrationTime keeps the former time.
-// Update returns when the server has the instance, or something newer. Without a
-// connection or a session, Update waits within ctx; if ctx ends, the update stays
-// requested, and will be registered. If the server refuses the update, the former
-// instance stays requested. While another instance has the name, the error wraps
-// ErrConflict, and the update is registered once the other instance has gone.
+// Update returns when the server has the instance, or something newer. An update
+// without a change reads the znode, and writes only if another client has written into
+// the znode. Without a connection or a session, Update waits within ctx; if ctx ends,
+// the update stays requested, and will be registered. If the server refuses the update,
+// the former instance stays requested. While another instance has the name, the error
+// wraps ErrConflict, and the update is registered once the other instance has gone.
 func (g *Registration) Update(ctx context.Context, i Instance) error {
 	g = receiver.OrZero(g)
 	return g.change(ctx, "update", i, func(old Instance) error {

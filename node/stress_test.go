@@ -77,7 +77,7 @@ func (s *stress) work(ctx context.Context, client int, mode session.Mode, r *ran
 		for set := range r.IntN(6) {
 			world.SleepContext(ctx, time.Duration(r.Int64N(int64(4*time.Second))))
 			c := some(10 * time.Second)
-			s.excuse(c, "set data", k.SetData(c, []byte(fmt.Sprint(client, mode, i, set+1))))
+			s.excuse(c, "set data", k.SetData(c, []byte(fmt.Sprint(client, mode, i, set+r.IntN(2))))) // perhaps the same again
 		}
 		if ctx.Err() != nil {
 			s.mu.Lock()

@@ -59,6 +59,25 @@ func (t *registrar) setData(ctx context.Context, want *Entry) error {
 	}
 }
 
+// confirmData makes sure that have has the data of want, which it had when that data was
+// written or read last: another client may have written since, without a word to us. The
+// read comes behind a transaction that only checks, so that a server that lags behind
+// does not hide the other client's write. Without a change, no write is sent, and no
+// client that watches the znode is woken.
+func (t *registrar) confirmData(ctx context.Context, want *Entry) error {
+	err := t.s.ReadFresh(ctx, t.have.path, func() error { return t.learnData(ctx, want) })
+	switch {
+	case err == nil && t.have.entry == want:
+		return nil
+	case err == nil, errors.Is(err, session.ErrNoAuth): // what may be written need not be readable
+		if err := t.givenUp(want); err != nil {
+			return err
+		}
+		return t.setData(ctx, want)
+	}
+	return err
+}
+
 // learnData learns the version of have, and whether have has the wanted data.
 func (t *registrar) learnData(ctx context.Context, want *Entry) error {
 	data, stat, err := t.s.Get(ctx, t.have.path)

@@ -87,9 +87,7 @@ func (t *registrar) onNameTaken(ctx context.Context, want *Entry) error {
 			stopWatch(watch)
 			return err
 		case now.Czxid == stat.Czxid && want.Adopt(data):
-			was := *want
-			was.Data = data
-			if t.takeOwn(&was, session.Node{Path: want.Path(), Stat: now}, watch) {
+			if t.takeOwn(want.withData(data), session.Node{Path: want.Path(), Stat: now}, watch) {
 				t.have.adopted = want.Folder && t.settled == nil
 				return nil
 			}

@@ -199,9 +199,8 @@ func (t *registrar) findMade(ctx context.Context, want *Entry, owner int64) (*pl
 				continue
 			}
 			if t.k.cfg.Owned.own(t.k, path, stat.Czxid) {
-				now := *want
-				now.Data = data // another client may have written into it
-				return &place{entry: &now, path: path, czxid: stat.Czxid, version: stat.Version}, nil
+				// Another client may have written into it.
+				return &place{entry: want.withData(data), path: path, czxid: stat.Czxid, version: stat.Version}, nil
 			}
 			taken[path] = true
 		}

@@ -50,6 +50,16 @@ func (e *Entry) Ephemeral() bool {
 	return e.Mode == session.EphemeralSequential || e.Mode == session.Ephemeral
 }
 
+// withData is e with the data that its znode has.
+func (e *Entry) withData(data []byte) *Entry {
+	if bytes.Equal(data, e.Data) {
+		return e
+	}
+	now := *e
+	now.Data = data
+	return &now
+}
+
 // reported is the path that the observer gets.
 func (e *Entry) reported() string {
 	if e.Reported != "" {
@@ -97,6 +107,7 @@ const (
 	stepNothing step = iota
 	stepCreate       // no znode exists
 	stepSet          // other data
+	stepConfirm      // the same data, requested again: another client may have written since
 	stepMove         // another place, in one transaction
 	stepRemove       // nothing is wanted
 )
@@ -114,6 +125,8 @@ func nextStep(have *place, want *Entry) step {
 		return stepMove
 	case !bytes.Equal(have.entry.Data, want.Data):
 		return stepSet
+	case have.entry != want:
+		return stepConfirm
 	}
 	return stepNothing
 }

@@ -20,7 +20,8 @@ func TestNextStep(t *testing.T) {
 	}{
 		"nothing, nothing": {nil, nil, stepNothing},
 		"first":            {nil, a, stepCreate},
-		"as it is":         {a, with(func(*Entry) {}), stepNothing},
+		"as it is":         {a, a, stepNothing},
+		"the same again":   {a, with(func(*Entry) {}), stepConfirm},
 		"other data":       {a, with(func(e *Entry) { e.Data = []byte("b") }), stepSet},
 		"no data":          {a, with(func(e *Entry) { e.Data = nil }), stepSet},
 		"other service":    {a, with(func(e *Entry) { e.Dir = "/s/api" }), stepMove},
@@ -71,7 +72,7 @@ func TestStepsLeadToWhatIsWanted(t *testing.T) {
 				return
 			case stepRemove:
 				server, at = "nothing", nil
-			case stepSet:
+			case stepSet, stepConfirm:
 				if !at.entry.samePlace(want) {
 					t.Fatal("a set cannot do that")
 				}

@@ -130,6 +130,8 @@ func (t *registrar) advanceTo(ctx context.Context, want *Entry) error {
 			err = t.createOwn(ctx, want)
 		case stepSet:
 			err = t.setData(ctx, want)
+		case stepConfirm:
+			err = t.confirmData(ctx, want)
 		case stepMove:
 			err = t.moveTo(ctx, want)
 		case stepRemove:
