@@ -66,6 +66,11 @@
 // the next session waits until the servers have ended the former session, one and a half
 // timeouts, before it writes again.
 //
+// No server says which client has created a znode without a session. If the reply to the
+// creation is lost, Keep takes a znode with its data for its own, unless the znode existed
+// before the call: a call that gives up then deletes the znode, even if another client has
+// created it during the call.
+//
 // A write depends on the version of a znode, not on its identity. If another client
 // deletes the znode, and creates one of the same path before this client has heard of
 // either, a SetData or a Release at that moment affects the other znode. A write that is

@@ -360,27 +360,32 @@ func TestStatesEndWithTheRelease(t *testing.T) {
 // lost: the next keeper of the Node in this process waits until that data cannot be written
 // any more.
 func TestNextKeeperWaitsForTheFormerOneOfItsNode(t *testing.T) {
-	inWorlds(t, []session.Mode{session.Persistent, session.Container}, func(w *World, mode session.Mode) {
-		c := w.Client()
-		n := node.New(c, path, mode, nil)
-		k, err := n.Keep(w.Ctx, []byte("a"))
-		require.NoError(w, err)
-		s := w.Session(c)
-		w.Once(func(q zktest.Request) bool { return q.Op == "setData" }, func() {
-			w.Server.BlackHole(zktest.Link{Session: s.ID()}, zktest.Both)
+	for _, exists := range []bool{false, true} {
+		inWorlds(t, []session.Mode{session.Persistent, session.Container}, func(w *World, mode session.Mode) {
+			c := w.Client()
+			n := node.New(c, path, mode, nil)
+			k, err := n.Keep(w.Ctx, []byte("a"))
+			require.NoError(w, err)
+			s := w.Session(c)
+			w.Once(func(q zktest.Request) bool { return q.Op == "setData" }, func() {
+				w.Server.BlackHole(zktest.Link{Session: s.ID()}, zktest.Both)
+			})
+			require.ErrorIs(w, k.SetData(w.Within(time.Second), []byte("b")), context.DeadlineExceeded)
+			<-s.Context().Done()
+			lost := time.Now()
+			gaveUp, cancel := context.WithCancel(w.Ctx)
+			cancel()
+			require.ErrorIs(w, k.Release(gaveUp), context.Canceled)
+			require.NoError(w, w.Server.DeleteAll(path))
+			if exists {
+				require.NoError(w, w.Server.Create(path, []byte("other")))
+			}
+			next, err := n.Keep(w.Within(time.Minute), []byte("c"))
+			require.NoError(w, err)
+			require.GreaterOrEqual(w, time.Since(lost), s.Timeout()*3/2)
+			require.NoError(w, k.Release(w.Ctx))
+			require.Equal(w, "c", string(w.znode(path).Data))
+			w.release(next)
 		})
-		require.ErrorIs(w, k.SetData(w.Within(time.Second), []byte("b")), context.DeadlineExceeded)
-		<-s.Context().Done()
-		lost := time.Now()
-		gaveUp, cancel := context.WithCancel(w.Ctx)
-		cancel()
-		require.ErrorIs(w, k.Release(gaveUp), context.Canceled)
-		require.NoError(w, w.Server.DeleteAll(path))
-		next, err := n.Keep(w.Within(time.Minute), []byte("c"))
-		require.NoError(w, err)
-		require.GreaterOrEqual(w, time.Since(lost), s.Timeout()*3/2)
-		require.NoError(w, k.Release(w.Ctx))
-		require.Equal(w, "c", string(w.znode(path).Data))
-		w.release(next)
-	})
+	}
 }

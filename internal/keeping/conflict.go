@@ -88,7 +88,7 @@ func (t *registrar) onNameTaken(ctx context.Context, want *Entry) error {
 			return err
 		case now.Czxid == stat.Czxid && want.Adopt(data):
 			if t.takeOwn(want.withData(data), session.Node{Path: want.Path(), Stat: now}, watch) {
-				t.have.adopted = want.Folder && t.settled == nil
+				t.have.adopted = t.leavesExisting(want)
 				return nil
 			}
 		}

@@ -16,6 +16,9 @@ import (
 // vain must not be deleted before its owner is checked.
 func (t *registrar) createOwn(ctx context.Context, want *Entry) error {
 	t.stopWatching(nil)
+	if err := t.takeExisting(ctx, want); err != nil || t.have != nil {
+		return err
+	}
 	for lost := 0; ; {
 		if err := t.givenUp(want); err != nil {
 			return err
@@ -55,6 +58,39 @@ func (t *registrar) createOwn(ctx context.Context, want *Entry) error {
 			return err
 		}
 	}
+}
+
+// takeExisting takes over a znode that a first registration that is given up must leave as it
+// is. Servers do not say which client has created a znode without a session. If a creation
+// gets no answer, a znode of the path could be the one that the creation has made, or one
+// that existed before: takeExisting looks for the latter before the creation is sent. A
+// znode that another client creates between the look and the creation, with the same data,
+// counts as ours.
+func (t *registrar) takeExisting(ctx context.Context, want *Entry) error {
+	if !t.leavesExisting(want) || want.Adopt == nil {
+		return nil
+	}
+	if err := t.checkNotLeaving(want); err != nil {
+		return err
+	}
+	exists := false
+	err := t.s.ReadFresh(ctx, want.Path(), func() (err error) {
+		_, exists, err = t.s.Exists(ctx, want.Path())
+		return err
+	})
+	switch {
+	case errors.Is(err, session.ErrNoAuth): // it exists: the creation will say so
+		return nil
+	case err != nil || !exists:
+		return err
+	}
+	return t.onNameTaken(ctx, want)
+}
+
+// leavesExisting reports whether a znode that existed before stays if the registration is
+// given up at this point, unlike a znode that the registration has created.
+func (t *registrar) leavesExisting(want *Entry) bool {
+	return want.Folder && !want.Stays && t.settled == nil
 }
 
 // sendCreate sends the creation, and right behind it the request that sets the watch.

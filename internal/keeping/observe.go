@@ -31,8 +31,8 @@ func (k *Registrant) Register(ctx context.Context, kind observe.Kind, op string,
 	return err
 }
 
-// decideWait reports whether its caller is the first: the registrar, which grants the wait
-// of the first call, or that call, which gives up.
+// decideWait reports whether its caller is the first: the registrar, which has registered
+// the entry of the first call, or that call, which gives up.
 func (k *Registrant) decideWait() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -41,8 +41,7 @@ func (k *Registrant) decideWait() bool {
 	return first
 }
 
-// reportRegistered reports that have is registered, unless that was reported before, or
-// the call that waited for it has given up.
+// reportRegistered reports that have is registered, unless that was reported before.
 func (t *registrar) reportRegistered(ctx context.Context) {
 	k := t.k
 	if k.observer == nil || t.hold == t.reported {
@@ -56,9 +55,6 @@ func (t *registrar) reportRegistered(ctx context.Context) {
 		return
 	}
 	first := k.waiting != nil && !t.granted
-	if first && !k.decideWait() {
-		return
-	}
 	t.granted, t.reported = true, t.hold
 	held := observing.Znode{Hold: t.hold, Czxid: t.have.czxid}
 	if first {

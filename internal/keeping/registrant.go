@@ -83,8 +83,8 @@ func (k *Registrant) keepRegistered(ctx context.Context, e *Entry) error {
 	case err := <-mine.answer:
 		return err
 	case <-ctx.Done():
-		if k.waiting != nil && !k.decideWait() {
-			return <-mine.answer // reported as registered: the answer follows
+		if !k.decideWait() {
+			return <-mine.answer // registered: the answer follows
 		}
 		conflict := k.State().Err
 		k.beginLeaving()

@@ -74,9 +74,7 @@ func (t *registrar) serveSession(ctx context.Context, s *session.Session) error 
 		case err == nil && want == nil:
 			return t.why
 		case err == nil:
-			t.settled, t.have.adopted = want, false
-			t.reportRegistered(ctx)
-			t.k.answerRequests(nil, rev, nil)
+			t.onRegistered(ctx, want, rev)
 			t.awaitChange()
 		case errors.Is(err, errGone):
 			t.forgetOwn(err)
@@ -142,6 +140,17 @@ func (t *registrar) advanceTo(ctx context.Context, want *Entry) error {
 		}
 		t.open = false
 	}
+}
+
+// onRegistered handles that want is registered. If the first call has given up at the same
+// moment, the entry will not be wanted any more: a znode that existed before stays.
+func (t *registrar) onRegistered(ctx context.Context, want *Entry, rev int) {
+	if t.settled == nil && !t.k.decideWait() {
+		return
+	}
+	t.settled, t.have.adopted = want, false
+	t.reportRegistered(ctx)
+	t.k.answerRequests(nil, rev, nil)
 }
 
 // givenUp is not nil if want is not wanted any more: a further step towards it would
