@@ -19,9 +19,10 @@ type conflictError struct {
 	// or the servers do.
 	former bool
 	watch  *session.Watch // for its deletion; may be nil
-	// left is closed when the registration of this process that is taking the node away
-	// has ended; nil if there is none.
-	left <-chan struct{}
+	// kept is closed when the registration of this process that has the node has ended,
+	// which may leave the node where it is; nil if there is none, or if the node goes with
+	// a session.
+	kept <-chan struct{}
 	// hidden: servers from 3.9.3 on report neither the node nor its deletion to a
 	// client that may not read it.
 	hidden bool
@@ -37,7 +38,7 @@ func (e *conflictError) Error() string {
 	if e.hidden {
 		return fmt.Sprintf("%v: %s may not be read by this client", e.conflict, e.path)
 	}
-	if e.left != nil {
+	if e.former && e.kept != nil {
 		return fmt.Sprintf("%v: %s is being given back by this client", e.conflict, e.path)
 	}
 	if e.owner == 0 {
@@ -56,11 +57,11 @@ func (t *registrar) checkNotLeaving(want *Entry) error {
 		return nil
 	}
 	leaving.wakeUp() // its deletion may have been refused, and be allowed by now
-	return &conflictError{conflict: t.k.cfg.Words.Conflict, path: want.Path(), former: true, left: leaving.over}
+	return &conflictError{conflict: t.k.cfg.Words.Conflict, path: want.Path(), former: true, kept: leaving.over}
 }
 
 // onNameTaken looks at the node that has the name already. It returns nil, and no have,
-// if that node has gone meanwhile.
+// if that node, or the registration of this process that had the node, has gone meanwhile.
 func (t *registrar) onNameTaken(ctx context.Context, want *Entry) error {
 	if want.sequential() {
 		return fmt.Errorf("%s: %w", want.Dir, session.ErrSequenceExhausted)
@@ -76,6 +77,7 @@ func (t *registrar) onNameTaken(ctx context.Context, want *Entry) error {
 		stopWatch(watch)
 		return nil
 	}
+	taken := false
 	if want.Adopt != nil && stat.EphemeralOwner == 0 {
 		data, now, err := t.s.Get(ctx, want.Path())
 		switch {
@@ -91,19 +93,30 @@ func (t *registrar) onNameTaken(ctx context.Context, want *Entry) error {
 				t.have.adopted = t.leavesExisting(want)
 				return nil
 			}
+			taken = true
 		}
 	}
-	former := want.Ephemeral() && stat.EphemeralOwner != t.s.ID() && t.k.cfg.Owned.hadSession(stat.EphemeralOwner)
-	if leaving := t.k.cfg.Owned.leavingOwner(want.Path(), stat.Czxid); leaving != nil {
-		former = true
-		leaving.wakeUp() // its deletion may have been refused, and be allowed by now
+	owner := t.k.cfg.Owned.ownerOf(want.Path(), stat.Czxid)
+	if taken && owner == nil {
+		stopWatch(watch)
+		return nil // its registration has just ended
+	}
+	c := &conflictError{
+		conflict: t.k.cfg.Words.Conflict, path: want.Path(), owner: stat.EphemeralOwner, watch: watch,
+		former: want.Ephemeral() && stat.EphemeralOwner != t.s.ID() && t.k.cfg.Owned.hadSession(stat.EphemeralOwner),
+	}
+	if owner != nil && stat.EphemeralOwner == 0 {
+		c.kept = owner.over
+	}
+	if owner != nil && owner.hasLeft() {
+		c.former = true
+		owner.wakeUp() // its deletion may have been refused, and be allowed by now
 	}
 	// Servers from 3.8.4 on let any client watch the node, and report its deletion only
 	// to clients that may read it.
 	_, _, err = t.s.Get(ctx, want.Path())
-	return &conflictError{
-		conflict: t.k.cfg.Words.Conflict, path: want.Path(), owner: stat.EphemeralOwner, watch: watch, former: former, silent: errors.Is(err, session.ErrNoAuth),
-	}
+	c.silent = errors.Is(err, session.ErrNoAuth)
+	return c
 }
 
 // onConflict handles that another client has the name.
@@ -128,7 +141,7 @@ func (t *registrar) onConflict(ctx context.Context, c *conflictError, want *Entr
 		// entry is remembered, for when that client's znode goes.
 		t.k.answerRequests(nil, rev, c)
 	}
-	changed := c.left
+	var changed <-chan struct{}
 	if c.watch != nil {
 		changed = c.watch.Done()
 	}
@@ -144,6 +157,7 @@ func (t *registrar) onConflict(ctx context.Context, c *conflictError, want *Entr
 	}
 	select {
 	case <-changed:
+	case <-c.kept:
 	case <-again:
 	case <-t.k.wake:
 	case <-gone:

@@ -76,15 +76,11 @@ func (c *Ownership) leavingAt(path string) *Registrant {
 	}
 }
 
-// leavingOwner is the registration that has this node and is taking it away; nil if none.
-func (c *Ownership) leavingOwner(path string, czxid int64) *Registrant {
+// ownerOf is the registration that has this node; nil if none.
+func (c *Ownership) ownerOf(path string, czxid int64) *Registrant {
 	c.mu.Lock()
-	owner := c.owners[ownedNode{path, czxid}]
-	c.mu.Unlock()
-	if owner == nil || !owner.hasLeft() {
-		return nil
-	}
-	return owner
+	defer c.mu.Unlock()
+	return c.owners[ownedNode{path, czxid}]
 }
 
 // release gives the node up.
