@@ -114,7 +114,10 @@
 // with Err, or not at all. If the service's znode becomes unreadable, they stay up to
 // date until the next connection, and then end with session.ErrNoAuth. A Static or
 // Permanent registration whose own client may not read the znode notices its deletion
-// on the next connection, or with the next update.
+// on the next connection, or with the next update. Servers from 3.9.3 on hide the version
+// of the znode, too, from such a client: after a write of another client, an update fails
+// with session.ErrNoAuth, and with session.ErrUnknownOutcome if the reply to the update
+// was lost as well.
 //
 // # Compatibility
 //

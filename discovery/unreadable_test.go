@@ -99,6 +99,48 @@ func TestWatchOfAnInstanceThatBecomesUnreadable(t *testing.T) {
 	}
 }
 
+// A client may write its instance, and not read it: an update is registered after a lost
+// reply and, unless the server hides the version, after a write of another client.
+func TestUpdateOfAnInstanceThatMayNotBeRead(t *testing.T) {
+	for _, hidden := range []bool{false, true} {
+		for _, typ := range types {
+			t.Run(fmt.Sprint(typ, hidden), func(t *testing.T) {
+				inWorld(t, &zktest.Options{StatNeedsRead: hidden}, func(w *World) {
+					g := w.register(registry(w.Client()), typed("one", typ))
+					at := g.State()
+					w.hide(at.Path)
+					update := func(port int) error {
+						i := g.Instance()
+						i.Port = port
+						return g.Update(w.Within(time.Minute), i)
+					}
+					port := func() int { return g.Instance().Port }
+					for n, fault := range []zktest.Fault{zktest.DropReplyCut, zktest.CutBefore} {
+						w.Server.FailNth(func(q zktest.Request) bool { return q.Op == "setData" }, 1, zktest.Action{Do: fault})
+						require.NoError(w, update(1+n))
+						require.Equal(w, 1+n, port())
+						require.Contains(w, string(w.node(at.Path).Data), fmt.Sprintf(`"port":%d,`, 1+n))
+					}
+					require.NoError(w, w.Server.Set(at.Path, []byte("what?")))
+					if hidden {
+						require.ErrorIs(w, update(3), session.ErrNoAuth)
+						require.Equal(w, 2, port())
+					} else {
+						require.NoError(w, update(3))
+						require.Equal(w, 3, port())
+					}
+					w.setRights(at.Path, zk.PermAll)
+					require.NoError(w, update(4))
+					require.True(w, g.State().Registered)
+					require.Equal(w, at.Token, g.Token())
+					w.unregister(g)
+					require.Empty(w, w.Children(dir))
+				})
+			})
+		}
+	}
+}
+
 // The znode of a registration becomes unreadable for its own client, which stays
 // registered, and may update and unregister. The next heartbeat notices the deletion
 // of an ephemeral znode; the next connection notices the deletion of any other.

@@ -71,10 +71,18 @@
 // before the call: a call that gives up then deletes the znode, even if another client has
 // created it during the call.
 //
+// A keeper that may not read its znode can set the data like any other. Servers from 3.9.3
+// on hide the version of the znode from such a keeper. After a write of another client,
+// SetData and Release then fail with session.ErrNoAuth until the znode can be read, or is
+// created again; a SetData whose reply was lost as well fails with
+// session.ErrUnknownOutcome. A Release fails also if its connection was lost before the
+// deletion arrived, unless the mode is sequential.
+//
 // A write depends on the version of a znode, not on its identity. If another client
 // deletes the znode, and creates one of the same path before this client has heard of
 // either, a SetData or a Release at that moment affects the other znode. A write that is
-// retried after a lost connection never affects the other znode.
+// retried after a lost connection never affects the other znode, unless the servers hide
+// the version.
 //
 // # Compatibility
 //

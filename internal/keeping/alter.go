@@ -18,14 +18,16 @@ import (
 // request that could tell the nodes apart; the answer's czxid does, and then we give
 // the node up at least.
 func (t *registrar) setData(ctx context.Context, want *Entry) error {
+	guessed := false
 	for lost := 0; ; {
 		stat, err := t.s.Set(ctx, t.have.path, want.Data, t.have.version)
 		if errors.Is(err, session.ErrUnknownOutcome) {
 			t.noteUnanswered(nil)
+			t.have.unanswered, guessed = err, false
 		}
 		switch {
 		case err == nil && stat.Czxid == t.have.czxid:
-			t.have.version, t.have.entry = stat.Version, want
+			t.have.version, t.have.entry, t.have.unanswered = stat.Version, want, nil
 			return nil
 		case err == nil, errors.Is(err, session.ErrNoNode):
 			return errGone
@@ -50,7 +52,18 @@ func (t *registrar) setData(ctx context.Context, want *Entry) error {
 				return err
 			}
 		case errors.Is(err, session.ErrBadVersion):
-			if err := t.learnData(ctx, want); err != nil || t.have.entry == want {
+			err := t.learnData(ctx, want)
+			hidden := errors.Is(err, session.ErrNoAuth) && t.have.unanswered != nil
+			switch {
+			case hidden && !guessed:
+				// If the set without an answer was carried out, and no other client has
+				// written since, the version is the next one.
+				t.have.version++
+				guessed = true
+			case hidden:
+				err, t.have.unanswered = t.have.unanswered, nil
+				return err
+			case err != nil || t.have.entry == want:
 				return err
 			}
 		default:
@@ -78,16 +91,24 @@ func (t *registrar) confirmData(ctx context.Context, want *Entry) error {
 	return err
 }
 
-// learnData learns the version of have, and whether have has the wanted data.
+// learnData learns the version of have, and whether have has the wanted data. If have may
+// not be read, learnData learns the version alone; servers from 3.9.3 on hide the version,
+// too.
 func (t *registrar) learnData(ctx context.Context, want *Entry) error {
 	data, stat, err := t.s.Get(ctx, t.have.path)
 	switch {
+	case errors.Is(err, session.ErrNoAuth):
+		ours, err := t.isStillOurs(ctx)
+		if err == nil && !ours {
+			err = errGone
+		}
+		return err
 	case errors.Is(err, session.ErrNoNode), err == nil && stat.Czxid != t.have.czxid:
 		return errGone
 	case err != nil:
 		return err
 	}
-	t.have.version = stat.Version
+	t.have.version, t.have.unanswered = stat.Version, nil
 	if bytes.Equal(data, want.Data) {
 		t.have.entry = want
 	}
@@ -108,9 +129,16 @@ func (t *registrar) deleteOwn(ctx context.Context) error {
 	if t.have.stays() {
 		return t.freeIfGone(nil)
 	}
+	// Servers from 3.9.3 on hide a node that may not be read. Its version must do then,
+	// unless a deletion got no answer: the node may be another client's by now.
+	var hidden error
 	for {
 		if look {
-			if ours, err := t.isStillOurs(ctx); err != nil || !ours {
+			ours, err := t.isStillOurs(ctx)
+			switch {
+			case errors.Is(err, session.ErrNoAuth) && (!t.have.deleted || t.have.entry.unique()):
+				hidden = err
+			case err != nil || !ours:
 				return t.freeIfGone(err)
 			}
 		}
@@ -124,10 +152,14 @@ func (t *registrar) deleteOwn(ctx context.Context) error {
 		case errors.Is(err, session.ErrUnknownOutcome):
 			// If the deletion was carried out, another client may have taken the name:
 			// look once no request of ours is in flight any more.
+			t.have.deleted = true
 			if err := t.awaitCarriedOut(ctx, t.have.entry.Dir); err != nil {
 				return err
 			}
 		case errors.Is(err, session.ErrBadVersion):
+			if hidden != nil {
+				return hidden
+			}
 		case errors.Is(err, session.ErrNotEmpty) && t.have.entry.Folder:
 			if t.have.entry.Mode != session.Container { // which goes with its last child
 				t.why = err
@@ -157,7 +189,7 @@ func (t *registrar) isStillOurs(ctx context.Context) (bool, error) {
 	if err != nil || !exists || stat.Czxid != t.have.czxid {
 		return false, err
 	}
-	t.have.version = stat.Version
+	t.have.version, t.have.unanswered, t.have.deleted = stat.Version, nil, false
 	return true, nil
 }
 

@@ -48,12 +48,17 @@ func (t *registrar) guard() session.Op {
 
 // watchPersistent makes sure that a node that goes with no session is still ours, and
 // watches it. It ends early when no entry is wanted any more: a caller that unregisters
-// gets its answer at once, also while there is no connection.
+// gets its answer at once, also while there is no connection. Servers from 3.9.3 on say of a
+// node that may not be read only that it exists, and accept no watch: awaitChange
+// repeats the question.
 func (t *registrar) watchPersistent() error {
 	if t.watch != nil {
 		return nil
 	}
 	stat, exists, watch, err := t.s.ExistsW(t.k.idle, t.have.path)
+	if errors.Is(err, session.ErrNoAuth) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -64,8 +69,8 @@ func (t *registrar) watchPersistent() error {
 	return nil
 }
 
-// awaitChange waits until there is something to do: another request, have may have gone, or a
-// former znode is still to be deleted.
+// awaitChange waits until there is something to do: another request, have may have gone, a
+// former znode is still to be deleted, or have, which cannot be watched, is to be looked at.
 func (t *registrar) awaitChange() {
 	gone := t.s.Context().Done()
 	if t.hold != nil {
@@ -76,14 +81,22 @@ func (t *registrar) awaitChange() {
 		changed = t.watch.Done()
 	}
 	var again <-chan time.Time
-	if len(t.formers) > 0 {
-		timer := time.NewTimer(t.racePause())
+	unwatched := t.hold == nil && t.watch == nil
+	if len(t.formers) > 0 || unwatched {
+		pause := hiddenPause
+		if len(t.formers) > 0 {
+			pause = t.racePause()
+		}
+		timer := time.NewTimer(pause)
 		defer timer.Stop()
 		again = timer.C
 	}
 	select {
 	case <-t.k.wake:
 	case <-again:
+		if unwatched {
+			t.stopWatching(nil)
+		}
 	case <-gone:
 		t.onHoldEnded()
 	case <-changed:

@@ -91,6 +91,11 @@ type place struct {
 	path    string
 	czxid   int64
 	version int32
+	// unanswered is the error of a set on condition of version that got no answer; nil if
+	// there is none, or if version was learned since.
+	unanswered error
+	// deleted: a deletion got no answer, and nothing was learned since.
+	deleted bool
 	// adopted: the znode existed before, and its first registration has not ended: if
 	// that is given up, the znode stays.
 	adopted bool
