@@ -82,7 +82,8 @@
 // deletes the znode, and creates one of the same path before this client has heard of
 // either, a SetData or a Release at that moment affects the other znode. A write that is
 // retried after a lost connection never affects the other znode, unless the servers hide
-// the version.
+// the version. If another client has written into the same znode since, a retried SetData
+// replaces that data too.
 //
 // # Compatibility
 //
