@@ -31,14 +31,11 @@ type drawing struct {
 
 func (d *drawing) drawPage() ([]web.Block, error) {
 	var out []web.Block
-	if d.page.aside {
-		return d.page.draw(d), d.err
-	}
-	if h := d.Health; !h.Loaded {
+	if h := d.Health; !h.Loaded && !d.page.aside {
 		out = append(out, d.renderBlock("loading", "", h))
 		return out, d.err
 	}
-	if !d.Exists {
+	if !d.Exists && !d.page.aside {
 		out = append(out, d.renderBlock("nothing", "", d.Root))
 	}
 	if d.Refused != "" {
@@ -46,7 +43,7 @@ func (d *drawing) drawPage() ([]web.Block, error) {
 		return out, d.err
 	}
 	out = append(out, d.page.draw(d)...)
-	if d.Health.Stale {
+	if d.Health.Stale && !d.page.aside {
 		for i := range out {
 			out[i].AsOf = d.Health.AsOf
 		}

@@ -23,10 +23,13 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// at are the pages, with a text that the stage puts on each.
+// shownPage is a page, with a text that the stage puts on it.
+type shownPage struct{ name, path, says string }
+
+// at are the pages.
 //
 // read only
-var at = []struct{ name, path, says string }{
+var at = []shownPage{
 	{"overview", "/", "Waiting longest"},
 	{"locks", "/locks", "batch-7"},
 	{"elections", "/elections", "scheduler"},

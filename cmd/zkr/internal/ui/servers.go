@@ -8,9 +8,6 @@ import (
 
 // drawServers draws the servers and the findings about them.
 func (d *drawing) drawServers() []web.Block {
-	if d.Audit.At.IsZero() {
-		return []web.Block{d.renderBlock("unaudited", "", nil)}
-	}
 	r := doctor.Report{At: d.Audit.At}
 	for _, s := range d.Audit.Servers {
 		if hasWords(d.Filter, []string{s.Address, s.Mode(), s.Version()}) {
@@ -27,11 +24,14 @@ func (d *drawing) drawServers() []web.Block {
 			r.NotSeen = append(r.NotSeen, u)
 		}
 	}
-	return []web.Block{
-		d.renderBlock("title", "", d.drawHeading(len(d.Audit.Servers), len(r.Servers))),
-		d.renderBlock("servers", "", r),
-		d.renderBlock("findings", "", r),
+	title := d.renderBlock("title", "", d.drawHeading(len(d.Audit.Servers), len(r.Servers)))
+	switch {
+	case d.Filter != "" && len(r.Servers)+len(r.Findings)+len(r.NotSeen) == 0:
+		return []web.Block{title, d.renderBlock("empty", "", nil)}
+	case d.Audit.At.IsZero():
+		return []web.Block{title, d.renderBlock("unaudited", "", nil)}
 	}
+	return []web.Block{title, d.renderBlock("servers", "", r), d.renderBlock("findings", "", r)}
 }
 
 // worstFinding is the level of the worst finding that is more than a hint.

@@ -50,5 +50,5 @@ func TestServersAreNotAskedWithoutAnAuditor(t *testing.T) {
 	_, base := s.dashboard("/")
 	code, text, _ := get(t, base+"/servers")
 	require.Equal(t, http.StatusOK, code)
-	has(t, text, "No server has been asked so far.", "servers")
+	has(t, text, "No servers have been asked", "servers")
 }

@@ -25,7 +25,6 @@ import (
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/rwlock"
 	"github.com/zkrecipes/zkrecipes/session"
-	"github.com/zkrecipes/zkrecipes/value"
 	"github.com/zkrecipes/zkrecipes/workerctl"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -163,6 +162,8 @@ func (s *stage) all() {
 	s.elections()
 	s.barriers()
 	s.counters()
+	s.latch()
+	s.value()
 	s.members()
 	s.job()
 	s.shares()
@@ -265,10 +266,6 @@ func (s *stage) counters() {
 	require.NoError(s, err)
 	require.NoError(s, counter.NewShared(s.actor("web-1"), "/shop/counters/config-epoch", 0, nil).Set(s.ctx, 7))
 	s.put("/shop/counters/visits", "90125")
-	set, err := counter.NewLatch(s.actor("web-1"), "/shop/counters/release-latch", nil).TrySetCount(s.ctx, 3)
-	require.NoError(s, err)
-	require.True(s, set)
-	require.NoError(s, value.New(s.actor("web-3"), "/shop/values/features", nil).Set(s.ctx, []byte(`{"checkout":"v2"}`)))
 }
 
 func (s *stage) members() {

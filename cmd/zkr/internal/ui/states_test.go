@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -77,7 +78,8 @@ func TestPagesSayWhenNothingIsKnown(t *testing.T) {
 	require.NoError(t, s.srv.Stop(1))
 	s.shows(m, func(v *ui.View) bool { return v.Health.Stale })
 	first := map[string]string{}
-	for _, p := range at {
+	ofTheTree := slices.DeleteFunc(slices.Clone(at), func(p shownPage) bool { return p.name == "servers" }) // which does not depend on the tree
+	for _, p := range ofTheTree {
 		_, text, _ := get(t, base+p.path)
 		hasNot(t, text, "Nothing looks wrong", p.path)
 		has(t, text, "ZooKeeper is away", p.path)
@@ -92,7 +94,7 @@ func TestPagesSayWhenNothingIsKnown(t *testing.T) {
 		return age.FindStringSubmatch(text)[1] != age.FindStringSubmatch(first["/locks"])[1]
 	}
 	require.Eventually(t, older, limit, 50*time.Millisecond, "this gets older")
-	for _, p := range at {
+	for _, p := range ofTheTree {
 		_, text, _ := get(t, base+p.path)
 		assert.Equal(t, unknown.ReplaceAllString(first[p.path], ""), unknown.ReplaceAllString(mainPart(t, text), ""), "%s: nothing else does", p.path)
 	}
