@@ -136,6 +136,7 @@
 //
 // The client's observer receives each znode that goes with a session as a hold: a
 // registration after a loss, and after a Move, is another hold. The observer receives no
-// holds and no events for Static and Permanent instances. The goroutine that keeps the registration calls
-// the observer, which must therefore not wait for a change of the same registration.
+// holds and no events for Static and Permanent instances. The goroutine that keeps the
+// registration calls the observer, which must therefore not wait for a change of the same
+// registration.
 package discovery

@@ -3,6 +3,7 @@ package discovery_test
 import (
 	"context"
 	"iter"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +19,27 @@ func (w *World) stateIs(g interface {
 }, wanted func(discovery.State) bool) discovery.State {
 	w.Helper()
 	return w.until(func(ctx context.Context) func(func(discovery.State, error) bool) { return g.States(ctx) }, wanted)
+}
+
+// The counts of services that were asked for on a lost connection are asked for again.
+func TestServicesAreCountedAfterALostReply(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		r := registry(w.Client())
+		w.register(r, instance("one"))
+		lost := 0
+		remove := w.Server.OnRequest(func(q zktest.Request) zktest.Action {
+			if strings.HasPrefix(q.Op, "exists") && q.Path == dir && lost == 0 {
+				lost++
+				return zktest.Action{Do: zktest.DropReplyCut}
+			}
+			return zktest.Action{}
+		})
+		defer remove()
+		counts, err := r.ServiceCounts(w.Ctx)
+		require.NoError(w, err)
+		require.Equal(w, []discovery.ServiceCount{{Service: service, Instances: 1}}, counts)
+		require.Equal(w, 1, lost)
+	})
 }
 
 // D6, D8, N13: an instance is listed while it is registered, and all clients see

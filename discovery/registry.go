@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zkrecipes/zkrecipes/internal/batches"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/internal/keeping"
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/observe"
@@ -128,9 +128,9 @@ type ServiceCount struct {
 }
 
 // ServiceCounts lists all services, sorted by name, with the number of their instances, which
-// are not read: an instance that Instances lists with Err set is counted, too. The counts are
-// read one after the other, with one request each, many in flight. The list can lag behind
-// like the result of [Registry.Instances].
+// are not read: an instance that Instances lists with Err set is counted, too. Each count takes
+// a request, and several are in flight. The list can lag behind like the result of
+// [Registry.Instances].
 func (r *Registry) ServiceCounts(ctx context.Context) ([]ServiceCount, error) {
 	r = receiver.OrZero(r)
 	names, err := r.Services(ctx)
@@ -140,22 +140,19 @@ func (r *Registry) ServiceCounts(ctx context.Context) ([]ServiceCount, error) {
 	var out []ServiceCount
 	err = r.client.Retry(ctx, func(s *session.Session) error {
 		out = out[:0]
-		for part := range slices.Chunk(names, batches.Window) {
-			counts := make([]*session.Future[session.Seen], len(part))
+		reading := &optimistic.Reading{Ctx: ctx, Session: s}
+		for part := range slices.Chunk(names, window) {
+			paths := make([]string, len(part))
 			for i, name := range part {
-				counts[i] = s.StartExists(r.path(name), false)
+				paths[i] = r.path(name)
 			}
-			for i, name := range part {
-				seen, err := counts[i].Wait(ctx)
-				if err != nil {
-					return err
-				}
+			for i, seen := range reading.StatAll(paths...) {
 				if seen.Exists {
-					out = append(out, ServiceCount{name, int(seen.Stat.NumChildren)})
+					out = append(out, ServiceCount{part[i], int(seen.Stat.NumChildren)})
 				}
 			}
 		}
-		return nil
+		return reading.Err
 	})
 	if err != nil {
 		return nil, failure(ctx, "services of", r.base, err)

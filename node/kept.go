@@ -76,10 +76,9 @@ func (k *Kept) Guard() session.Op { return k.mustRegistrant().Guard() }
 // SetData replaces the data in place, nil meaning none, whatever another client has
 // written. SetData returns when the server has the data, or newer data of this Kept. If
 // the data is the one that is kept already, SetData reads the znode, and writes only if
-// another client has changed the data.
-// Without a connection or a session, SetData waits within ctx; if ctx ends, the data stays
-// requested, and will be set. If the server refuses the data, the former data stays
-// requested. While another client has the znode, the error wraps ErrConflict, and the
+// another client has changed the data. Without a connection or a session, SetData waits
+// within ctx; if ctx ends, the data stays requested, and will be set. If the server refuses
+// the data, the former data stays requested. While another client has the znode, the error wraps ErrConflict, and the
 // data is kept for when that znode has gone.
 func (k *Kept) SetData(ctx context.Context, data []byte) error {
 	k = receiver.OrZero(k)
