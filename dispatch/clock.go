@@ -44,7 +44,7 @@ func (c *serverClock) now() time.Time {
 // workerClock is the servers' clock as a worker knows it, for its loop and its handlers, or
 // as a client does.
 type workerClock struct {
-	// mu guards the fields below: the clock, and the session in which a client has set it.
+	// mu guards the fields below: the clock, and the session in which it was set.
 	mu      sync.Mutex
 	clock   serverClock
 	session *session.Session
@@ -65,18 +65,11 @@ func (c *workerClock) isFresh(s *session.Session, within time.Duration) bool {
 	return c.session == s && c.clock.isFresh(within)
 }
 
-// noteWriteIn is noteWrite, of a write in s.
-func (c *workerClock) noteWriteIn(s *session.Session, stat session.Stat) {
+// noteWrite sets the clock by the answer to a write in s.
+func (c *workerClock) noteWrite(s *session.Session, stat session.Stat) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.session = s
-	c.clock.setTo(stat)
-}
-
-// noteWrite sets the clock by the answer to a write.
-func (c *workerClock) noteWrite(stat session.Stat) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.clock.setTo(stat)
 }
 

@@ -38,6 +38,6 @@ func TestDeadlinesGoByTheServersClock(t *testing.T) {
 	in(-time.Hour)
 	ws.clock.noteRead(at(time.Minute))
 	in(-time.Hour)
-	ws.clock.noteWrite(at(time.Minute)) // another server leads, whose clock is another
+	ws.clock.noteWrite(nil, at(time.Minute)) // another server leads, whose clock is another
 	in(-time.Minute)
 }

@@ -191,7 +191,7 @@ func (h *heldTask) writeOutcomeOnce(ctx context.Context, path string, next recor
 		return h.editsFor(path, next, output, replace).addTo(tx, h.ws.create)
 	})
 	if err == nil && !deleted {
-		h.ws.clock.noteWrite(results[1].Stat) // of the task
+		h.ws.clock.noteWrite(h.ws.s, results[1].Stat) // of the task
 	}
 	return deleted, err
 }

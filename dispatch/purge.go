@@ -209,20 +209,17 @@ func (q *Queue) removeGarbage(ctx context.Context, op, id string, why error) err
 func (q *Queue) deleteGarbage(ctx context.Context, task string) (gone bool, err error) {
 	bucket := q.at(dataDir, lastPart(parentOf(task)))
 	err = q.applyTxn(ctx, func(tx *stm.Tx) error {
-		nodes, err := tx.Peek(bucket, task) // in this order
-		if err == nil {
-			err = tx.Depend(nodes[1])
-		}
-		gone = err == nil && !nodes[1].Exists
+		payloads, now, err := getBehind(tx, bucket, task)
+		gone = err == nil && !now.Exists
 		if err != nil || gone {
 			return err
 		}
-		if _, err := q.decodeTask(task, nodes[1].Data); err == nil || isNewer(err) {
+		if _, err := q.decodeTask(task, now.Data); err == nil || isNewer(err) {
 			return nil
 		}
 		gone = true
-		if nodes[0].Exists { // or it was deleted by hand, too
-			err = errors.Join(tx.Depend(nodes[0]), tx.Set(bucket, nil))
+		if payloads.Exists { // or it was deleted by hand, too
+			err = errors.Join(tx.Depend(payloads), tx.Set(bucket, nil))
 		}
 		return errors.Join(err, tx.Delete(task))
 	})

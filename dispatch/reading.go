@@ -106,6 +106,17 @@ func (l layout) readTask(ctx context.Context, s *session.Session, id string) (*s
 	return l.decodeSeen(l.taskPath(id), node)
 }
 
+// getBehind reads a bucket, and path behind it, in one round trip. The transaction depends on
+// path; it is for the caller to depend on the bucket, which is set whenever a znode is deleted
+// that a later znode of path could be mistaken for.
+func getBehind(tx *stm.Tx, bucket, path string) (first, node stm.Node, err error) {
+	nodes, err := tx.Peek(bucket, path) // in this order
+	if err != nil {
+		return stm.Node{}, stm.Node{}, err
+	}
+	return nodes[0], nodes[1], tx.Depend(nodes[1])
+}
+
 // ifUnchanged is nil if the transaction has known for read, and optimistic.ErrChanged if
 // an earlier attempt has shown that known is out of date. Its Czxid tells it from a znode that
 // was created again, and has its version.

@@ -111,7 +111,7 @@ func (q *Queue) serversNow(ctx context.Context, s *session.Session, fence string
 		case len(results) == 0: // the reply was lost
 			return time.Time{}, optimistic.ErrChanged
 		}
-		q.clock.noteWriteIn(s, results[0].Stat)
+		q.clock.noteWrite(s, results[0].Stat)
 	}
 	return q.clock.now(), nil
 }
@@ -213,20 +213,17 @@ func (c *taskChange) reclaimKey(tx *stm.Tx, t *seen) error {
 		return nil
 	}
 	path, data := c.q.keyPath(t.Unique), encode(t.toKey())
-	nodes, err := tx.Peek(parentOf(path), path) // in this order
-	if err == nil {
-		err = tx.Depend(nodes[1])
-	}
+	bucket, node, err := getBehind(tx, parentOf(path), path)
 	if err != nil {
 		return err
 	}
-	if !nodes[1].Exists {
+	if !node.Exists {
 		return tx.Create(path, data, session.Persistent, c.q.create)
 	}
-	if err := tx.Depend(nodes[0]); err != nil {
+	if err := tx.Depend(bucket); err != nil {
 		return err
 	}
-	k, err := c.q.decodeKey(path, nodes[1].Data)
+	k, err := c.q.decodeKey(path, node.Data)
 	if err != nil {
 		return err
 	}
