@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 )
@@ -49,7 +48,7 @@ func (a *Auditor) Run(ctx context.Context, servers func() []string, changed func
 		if ctx.Err() != nil {
 			return
 		}
-		r := Report{At: time.Now(), Servers: all, Findings: slices.Clip(Servers(all)), NotSeen: NotSeen(all)}
+		r := Report{At: time.Now(), Servers: all, Findings: Servers(all), NotSeen: NotSeen(all)}
 		Sort(r.Findings)
 		a.mu.Lock()
 		a.last = r

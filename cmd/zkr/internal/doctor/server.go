@@ -17,6 +17,23 @@ type Server struct {
 	Refused, Silent []string
 }
 
+// Row is a server in JSON.
+type Row struct {
+	Address string `json:"address"`
+	// Mode is "" for a server that does not serve, or does not answer.
+	Mode    string `json:"mode"`
+	Version string `json:"version"`
+}
+
+// Rows are the servers in JSON, never null.
+func Rows(all []*Server) []Row {
+	out := make([]Row, len(all))
+	for i, s := range all {
+		out[i] = Row{s.Address, s.Mode(), s.Version()}
+	}
+	return out
+}
+
 // notServing is what a server without a quorum answers.
 const notServing = "not currently serving requests"
 

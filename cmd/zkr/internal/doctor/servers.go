@@ -64,7 +64,7 @@ func checkState(s *Server) (out []Finding) {
 	if found := faultsOf(s.Version()); len(found) > 0 && !s.imitates() {
 		out = append(out, newFinding("server.version", recognize.Warn, s.Address, "version "+s.Version()+": "+strings.Join(found, "; ")))
 	}
-	if s.Words["gtmk"] != "" {
+	if s.Words[probe] != "" {
 		out = append(out, newFinding("server.words", recognize.Hint, s.Address, "the server answers gtmk, which hardly any list names: it probably allows all words, also wchc, wchp and dump"))
 	}
 	return out

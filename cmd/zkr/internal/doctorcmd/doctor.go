@@ -70,7 +70,7 @@ func (a *app) run(ctx context.Context, root string, v choices) error {
 	if err != nil {
 		return err
 	}
-	r := &report{Root: root, At: time.Now(), Servers: []serverRow{}, Findings: []doctor.Finding{}, NotSeen: []doctor.Unseen{}}
+	r := &report{Root: root, At: time.Now(), Servers: []doctor.Row{}, Findings: []doctor.Finding{}, NotSeen: []doctor.Unseen{}}
 	ask := func(ctx context.Context, addresses []string) []*doctor.Server {
 		if a.Flags.TLS {
 			return nil

@@ -14,7 +14,7 @@ type report struct {
 	Root string    `json:"root"`
 	At   time.Time `json:"at"`
 	// Servers are those that were asked.
-	Servers []serverRow `json:"servers"`
+	Servers []doctor.Row `json:"servers"`
 	// Findings: the worst first.
 	Findings []doctor.Finding `json:"findings"`
 	// NotSeen is what could not be examined.
@@ -22,13 +22,6 @@ type report struct {
 	// RoundTrip and Failover are null if there was none.
 	RoundTrip *roundTrip `json:"round_trip"`
 	Failover  *failover  `json:"failover"`
-}
-
-type serverRow struct {
-	Address string `json:"address"`
-	// Mode is "" for a server that does not serve, or does not answer.
-	Mode    string `json:"mode"`
-	Version string `json:"version"`
 }
 
 // roundTrip is how long it takes to acquire and release a lock.
@@ -56,9 +49,7 @@ func (r *report) addServers(all []*doctor.Server, tls bool) {
 		r.NotSeen = append(r.NotSeen, doctor.Unseen{Where: "ensemble", What: "the servers: words do not work over TLS", Remedy: "run zkr doctor where a port without TLS can be reached"})
 		return
 	}
-	for _, s := range all {
-		r.Servers = append(r.Servers, serverRow{s.Address, s.Mode(), s.Version()})
-	}
+	r.Servers = doctor.Rows(all)
 	r.NotSeen = append(r.NotSeen, doctor.NotSeen(all)...)
 	r.addFindings(doctor.Servers(all)...)
 }

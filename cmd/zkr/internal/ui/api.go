@@ -32,19 +32,11 @@ type document struct {
 	Things   []*recognize.Thing   `json:"things"`
 	Sessions []*recognize.Session `json:"sessions"`
 	// Servers are those that were asked last, and Findings is what needs attention there.
-	Servers  []serverRow      `json:"servers"`
+	Servers  []doctor.Row     `json:"servers"`
 	Findings []doctor.Finding `json:"findings"`
 	// Next is the parameter "after" for the next part of each list; missing
 	// after the last part.
 	Next string `json:"next,omitempty"`
-}
-
-// serverRow is a server of the ensemble.
-type serverRow struct {
-	Address string `json:"address"`
-	// Mode is "" for a server that does not serve, or does not answer.
-	Mode    string `json:"mode"`
-	Version string `json:"version"`
 }
 
 // serveAPI serves the view to programs: the things that match the filter, and all
@@ -65,10 +57,7 @@ func (s *server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	out := document{
 		Root: v.Root, Loaded: v.Health.Loaded, Stale: v.Health.Stale, ReadOnly: v.Health.ReadOnly, AsOf: v.At, Nodes: v.Nodes,
 		Denied: v.Denied, Things: d.matchingThings(v.Things), Sessions: v.Sessions,
-		Servers: []serverRow{}, Findings: nonNil(v.Audit.Findings),
-	}
-	for _, s := range v.Audit.Servers {
-		out.Servers = append(out.Servers, serverRow{s.Address, s.Mode(), s.Version()})
+		Servers: doctor.Rows(v.Audit.Servers), Findings: nonNil(v.Audit.Findings),
 	}
 	out.cutLists(limit, after)
 	if v.Health.Stale {
