@@ -2,6 +2,7 @@ package counter_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +25,29 @@ func TestCounterDeletedAfterALostRaceIsMadeAgain(t *testing.T) {
 		require.EqualValues(w, 1, w.add(c, 1))
 		require.EqualValues(w, 1, w.value())
 	})
+}
+
+// The counter is absent when the change reads it, and made by another client before
+// the change is carried out: the change applies to what is there (CH64).
+func TestChangeOfACounterMadeMeanwhileAppliesToIt_CH64(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(w *World, c *counter.Counter) error
+		want   int64
+	}{
+		"add": {func(w *World, c *counter.Counter) error { _, err := c.Add(w.Ctx, 1); return err }, 41},
+		"set": {func(w *World, c *counter.Counter) error { return c.Set(w.Ctx, 7) }, 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, nil, func(w *World) {
+				creates := func(r zktest.Request) bool { return strings.HasPrefix(r.Op, "create") && r.Path == path }
+				made := false
+				w.Once(creates, func() { w.make(long(40)); made = true })
+				require.NoError(w, c.change(w, counter.New(w.Client(), path, nil)))
+				require.True(w, made)
+				require.EqualValues(w, c.want, w.value())
+			})
+		})
+	}
 }
 
 // After a lost race the counter may not be read any more.

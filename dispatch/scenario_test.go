@@ -18,7 +18,7 @@ import (
 )
 
 // The scenarios of the original: clients that submit 20 tasks of 3 s, one a
-// second, and workers that run one task at a time while the others wait (M27).
+// second, and workers that run one task at a time while the others wait.
 
 // seconds is a handler that works for the number of seconds in its payload.
 func seconds(ctx context.Context, a *dispatch.Attempt) ([]byte, error) {
@@ -175,7 +175,7 @@ func TestClientDies_M11(t *testing.T) {
 }
 
 // The only worker dies: tasks wait for a new worker.
-func TestOnlyWorkerDies_M12_M24(t *testing.T) {
+func TestOnlyWorkerDies_M12_M24_M27(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.master(nil)
 		c, r := w.workerWith(seconds, lane("a"))

@@ -203,7 +203,7 @@ func TestStatesEndWithTheirContext(t *testing.T) {
 
 // The report of a connection made at the moment of the loss may arrive after
 // the loss.
-func TestLostIsFinalForItsSession(t *testing.T) {
+func TestLostIsFinalForItsSession_CH61(t *testing.T) {
 	s := newStates(time.Now())
 	assert.True(t, s.set(State{Status: Connected, Session: 1}))
 	assert.True(t, s.set(State{Status: Lost, Session: 1}))
@@ -212,6 +212,52 @@ func TestLostIsFinalForItsSession(t *testing.T) {
 	assert.True(t, s.set(State{Status: Lost, Session: 2}))
 	assert.True(t, s.set(State{Status: Closed}))
 	assert.False(t, s.set(State{Status: Connected, Session: 3}))
+}
+
+// The connection is repaired about the moment in which the session is given up: the
+// state and the hold agree, and what is lost stays lost (CH61).
+func TestRepairAtTheMomentOfTheLossRevivesNothing_CH61(t *testing.T) {
+	silence := func(w *world, heal time.Duration) (time.Duration, Status) {
+		h := w.createHeld(w.s, "/h")
+		w.srv.BlackHole(zktest.Link{}, zktest.Both)
+		w.srv.CutAll()
+		silent := time.Now()
+		lost := time.Duration(0)
+		stop := context.AfterFunc(h.Context(), func() { lost = time.Since(silent) })
+		defer stop()
+		w.sleep(heal)
+		w.srv.Heal()
+		w.sleep(10 * w.s.Timeout())
+		state := w.client.State()
+		if lost == 0 {
+			require.NoError(w, w.s.Err())
+			require.Equal(w, w.s.ID(), state.Session)
+			require.True(w, w.exists("/h"))
+			return 0, state.Status
+		}
+		require.ErrorIs(w, h.Err(), ErrLost)
+		require.ErrorIs(w, w.s.Err(), ErrLost)
+		require.NotEqual(w, w.s.ID(), state.Session, "the session that was lost is not used again")
+		return lost, state.Status
+	}
+	var at time.Duration
+	inWorld(t, nil, nil, func(w *world) { at, _ = silence(w, 5*w.s.Timeout()) })
+	require.Positive(t, at, "without a repair the hold is lost")
+	kept, lost := 0, 0
+	for heal := at - 40*time.Millisecond; heal <= at+10*time.Millisecond; heal += time.Millisecond {
+		inWorld(t, nil, nil, func(w *world) {
+			moment, status := silence(w, heal)
+			require.Equal(w, Connected, status)
+			if moment == 0 {
+				kept++
+			} else {
+				lost++
+				require.Equal(w, at, moment)
+			}
+		})
+	}
+	require.Positive(t, kept)
+	require.Positive(t, lost)
 }
 
 func TestTimeoutsThatServersRefuseAreErrors(t *testing.T) {
