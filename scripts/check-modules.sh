@@ -5,7 +5,8 @@
 #   1. a program that imports session and lock needs few modules, and no container
 #      runtime, browser or logger;
 #   2. every released module can be required and built outside of the workspace;
-#   3. the commands can be installed with "go install", and know their version.
+#   3. the commands can be installed with "go install", and know their version;
+#   4. so does a binary that is built from the tag's checkout, as GoReleaser builds it.
 #
 #   scripts/check-modules.sh [VERSION]
 set -euo pipefail
@@ -136,8 +137,12 @@ go install "$root/zktest/zktest-docker@$version" || fail "zktest-docker cannot b
 "$GOBIN/zkr" version
 "$GOBIN/zkr" version | head -1 | grep -qF "zkr $version" || fail "zkr does not know that it is $version"
 
-# A module that is released without being used here would be released untested.
+# As GoReleaser does it: in the workspace of the checkout, whose tag is stamped.
 cd "$work/release/repository"
+CGO_ENABLED=0 GOWORK='' GOFLAGS='' go build -buildvcs=true -trimpath -ldflags '-s -w' -o "$work/released" ./cmd/zkr || fail "zkr cannot be built from its tag"
+"$work/released" version | head -1 | grep -qF "zkr $version" || fail "a binary of the tag $version says: $("$work/released" version | head -1)"
+
+# A module that is released without being used here would be released untested.
 for module in $(scripts/modules.sh released); do
 	case $module in
 	cmd/zkr | zktest/zktest-docker | discovery/grpcresolver | election/grpcserving | fence/grpcfence | lock/gocronlock | observe/otel | observe/prom | session/kerberos) ;;
