@@ -217,13 +217,7 @@ func (s *stress) checkRecovery(w *World, double bool) error {
 		return fmt.Errorf("they do not meet any more: %w", err)
 	}
 	world.Pause(20 * time.Second)
-	if names := w.Children(dir); len(names) > 0 {
-		return fmt.Errorf("orphans %q", names)
-	}
-	if n := w.Server.Stats().Watches; n > 0 && !world.OnKeeper() {
-		return fmt.Errorf("%d watches left: %v", n, w.Server.Watches())
-	}
-	return nil
+	return w.NothingLeft(dir)
 }
 
 func runSeeds(t *testing.T, n, servers int, double bool) {

@@ -167,61 +167,37 @@ func TestPrioritiesOnApache(t *testing.T) {
 // paused and restarted.
 func TestStressOnApache(t *testing.T) {
 	t.Parallel()
-	blows := 3
-	if testing.Short() {
-		blows = 1
-	}
-	cluster := apache.Require(t, &apache.Options{Own: true, TickTime: 250 * time.Millisecond, Heap: 96})
-	s := &stress{saw: map[int][]int64{}, said: map[int][]proclaimedValue{}, maxReign: 300 * time.Millisecond, real: true}
-	for i := range 4 {
-		s.clients = append(s.clients, connectApache(t, cluster.Connect(), session.Options{Timeout: 2 * time.Second}))
-		s.electors = append(s.electors, election.New(s.clients[i], dir, &election.Options{Layout: election.Layout(i % 3), Priority: i % 3}))
-	}
-	calm := connectApache(t, cluster.Connect(), session.Options{Timeout: steady})
-	admin, err := calm.Session(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, admin.EnsurePath(t.Context(), world.Guarded, session.Persistent, nil))
-	require.NoError(t, admin.EnsurePath(t.Context(), dir, session.Persistent, nil))
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
+	s := newStress(&world.Stress{})
+	bed := world.NewRealStress(t, s.Stress)
+	require.NoError(t, bed.Admin.EnsurePath(t.Context(), dir, session.Persistent, nil))
 	looking, stop := context.WithCancel(t.Context())
 	defer stop()
-	var all, observers sync.WaitGroup
-	for i := range s.clients {
+	var observers sync.WaitGroup
+	var workers []func(context.Context)
+	for i, c := range s.Clients {
+		s.electors = append(s.electors, election.New(c, dir, &election.Options{Layout: election.Layout(i % 3), Priority: i % 3}))
 		for j := range 2 {
 			own := rand.New(rand.NewPCG(uint64(i), uint64(j)))
-			// Waited for below; ends with ctx.
-			all.Go(func() { s.work(ctx, i, own) })
+			workers = append(workers, func(ctx context.Context) { s.work(ctx, i, own) })
 		}
 		own := rand.New(rand.NewPCG(uint64(i), 4))
 		// Waited for below; ends with looking.
 		observers.Go(func() { s.watch(looking, i, own) })
 	}
-	world.BreakServers(t, cluster, rand.New(rand.NewPCG(9, 3)), blows, func() int { return len(s.Holds()) })
-	cancel()
-	all.Wait()
+	bed.Run(9, 3, func() int { return len(s.Holds()) }, workers...)
 	// Every candidate leads once more, the observers see the last leader go,
 	// and no znode is left.
-	over, end := context.WithTimeout(t.Context(), 2*world.Patience)
-	defer end()
-	for _, e := range s.electors {
-		require.NoError(t, world.RetryLost(over, func() error {
-			l, err := e.Campaign(over)
-			if err != nil {
-				return err
-			}
-			return l.Resign(over)
-		}))
-	}
-	require.Eventually(t, func() bool {
-		list, err := election.New(calm, dir, nil).Candidates(t.Context())
-		values, _, valuesErr := admin.Children(t.Context(), proclaimed)
-		return err == nil && len(list) == 0 && (valuesErr == nil && len(values) == 0 || errors.Is(valuesErr, session.ErrNoNode))
-	}, world.Patience, 20*time.Millisecond, "orphans")
+	bed.EachTakes(len(s.electors), func(ctx context.Context, i int) error {
+		l, err := s.electors[i].Campaign(ctx)
+		if err != nil {
+			return err
+		}
+		return l.Resign(ctx)
+	}, dir, proclaimed)
 	require.Eventually(t, func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		for i := range s.clients {
+		for i := range s.Clients {
 			if saw := s.saw[i]; len(saw) == 0 || saw[len(saw)-1] != 0 {
 				return false
 			}

@@ -154,6 +154,6 @@ func TestRankedElectionsAreThoseOfTheModel(t *testing.T) {
 				return err
 			}
 		}
-		return nothingLeft(m.w)
+		return m.w.NothingLeft(dir, proclaimed, ranked)
 	})
 }

@@ -23,11 +23,8 @@ import (
 // stress has candidates of several clients that lead and resign, and the observations
 // of them and of their observers.
 type stress struct {
-	clients  []*session.Client
 	electors []*election.Elector
-	maxReign time.Duration
-	real     bool // time is
-	world.History
+	*world.Stress
 
 	// mu guards the fields below.
 	mu    sync.Mutex
@@ -35,6 +32,10 @@ type stress struct {
 	truth []int64              // tokens of the first candidate there, 0 for none
 	saw   map[int][]int64      // what each observer saw
 	said  map[int][]proclaimedValue
+}
+
+func newStress(shared *world.Stress) *stress {
+	return &stress{Stress: shared, saw: map[int][]int64{}, said: map[int][]proclaimedValue{}}
 }
 
 // proclaimedValue is a value as an observer saw it.
@@ -50,13 +51,13 @@ type candidate struct{ session, token int64 }
 func (s *stress) work(ctx context.Context, i int, r *rand.Rand) {
 	ways := []func(context.Context, int, *rand.Rand) error{s.campaign, s.await, s.run}
 	for ctx.Err() == nil {
-		wait, cancel := context.WithTimeout(ctx, time.Duration(r.Int64N(int64(s.maxReign*12))))
+		wait, cancel := context.WithTimeout(ctx, s.Within(r, 12))
 		err := ways[r.IntN(len(ways))](wait, i, r)
 		if err != nil && wait.Err() == nil { // a loss is made good
 			s.Fail(fmt.Errorf("client %d: %w", i, err))
 		}
 		cancel()
-		world.SleepContext(ctx, time.Duration(r.Int64N(int64(s.maxReign/8+1))))
+		world.SleepContext(ctx, time.Duration(r.Int64N(int64(s.MaxHold/8+1))))
 	}
 }
 
@@ -78,7 +79,7 @@ func (s *stress) await(ctx context.Context, i int, r *rand.Rand) error {
 		return err
 	}
 	for ctx.Err() == nil && r.IntN(4) > 0 {
-		short, cancel := context.WithTimeout(ctx, time.Duration(r.Int64N(int64(2*s.maxReign))))
+		short, cancel := context.WithTimeout(ctx, s.Within(r, 2))
 		l, err := k.Await(short)
 		cancel()
 		if err == nil {
@@ -89,7 +90,7 @@ func (s *stress) await(ctx context.Context, i int, r *rand.Rand) error {
 			break
 		}
 	}
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(r.Int64N(int64(s.maxReign))))
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.Within(r, 1))
 	defer cancel()
 	if err := k.Withdraw(late); err != nil && late.Err() == nil && !isLoss(err) {
 		s.Fail(fmt.Errorf("withdraw: %w", err))
@@ -129,33 +130,18 @@ func (s *stress) run(ctx context.Context, i int, r *rand.Rand) error {
 // reign leads for a while, and returns why it ended if that was a loss.
 func (s *stress) reign(ctx context.Context, i int, l *election.Leadership, asked time.Time, r *rand.Rand) error {
 	h := world.Hold{Client: i, Session: l.Session().ID(), Token: l.Token(), Term: l.Term(), Asked: asked, From: time.Now()}
-	long := time.Duration(r.Int64N(int64(s.maxReign)))
-	if r.IntN(2) == 0 {
-		long /= 50
-	}
 	if r.IntN(2) == 0 {
 		s.Write(ctx, l.Session(), l.Guard(), l.Token())
 	}
 	s.proclaim(ctx, l, r)
-	if s.real {
-		h.To = world.LastSeen(l.Context(), h.From, long)
-	} else {
-		world.SleepContext(ctx, long)
-		h.To = time.Now()
-	}
+	h.To = s.Use(l.Context(), h.From, r)
 	lost := l.Context().Err() != nil
 	s.Hold(h)
 	if !lost {
 		return nil
 	}
 	if r.IntN(2) == 0 {
-		// A leader that has not noticed its loss writes: the guard must refuse the
-		// write once the next leader may have written.
-		late, cancel := context.WithTimeout(ctx, s.maxReign)
-		defer cancel()
-		if next, err := s.clients[i].Session(late); err == nil {
-			s.Write(late, next, l.Guard(), l.Token())
-		}
+		s.WriteLate(ctx, i, l)
 	}
 	return context.Cause(l.Context())
 }
@@ -163,7 +149,7 @@ func (s *stress) reign(ctx context.Context, i int, l *election.Leadership, asked
 // proclaim proclaims a few values, and may give each of them up.
 func (s *stress) proclaim(ctx context.Context, l *election.Leadership, r *rand.Rand) {
 	for n := range r.IntN(4) {
-		short, cancel := context.WithTimeout(ctx, time.Duration(1+r.Int64N(int64(s.maxReign/8+1))))
+		short, cancel := context.WithTimeout(ctx, time.Duration(1+r.Int64N(int64(s.MaxHold/8+1))))
 		err := l.Proclaim(short, fmt.Appendf(nil, "%d %d", l.Token(), n))
 		if err != nil && short.Err() == nil && !isLoss(err) {
 			s.Fail(fmt.Errorf("proclaim: %w", err))
@@ -174,15 +160,8 @@ func (s *stress) proclaim(ctx context.Context, l *election.Leadership, r *rand.R
 
 // end gives a leadership back that is over, or not.
 func (s *stress) end(ctx context.Context, l *election.Leadership, r *rand.Rand, lost error, give func(context.Context) error) error {
-	over, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(r.Int64N(int64(s.maxReign))))
-	defer cancel()
-	err := give(over)
-	switch {
-	case lost != nil && !isLoss(err):
-		s.Fail(fmt.Errorf("lost (%w), but the resignation says %w", lost, err))
-	case err != nil && !isLoss(err) && over.Err() == nil:
-		s.Fail(fmt.Errorf("resign: %w", err))
-	case l.Context().Err() == nil:
+	s.GiveBack(context.WithoutCancel(ctx), r, lost, give)
+	if l.Context().Err() == nil {
 		s.Fail(errors.New("a leadership goes on after its end"))
 	}
 	return nil
@@ -210,7 +189,7 @@ func (s *stress) watch(ctx context.Context, i int, r *rand.Rand) {
 		}
 		s.mu.Unlock()
 		if r.IntN(3) == 0 {
-			world.SleepContext(ctx, time.Duration(r.Int64N(int64(s.maxReign))))
+			world.SleepContext(ctx, s.Within(r, 1))
 		}
 	}
 }
@@ -244,10 +223,7 @@ func (s *stress) record(txn zktest.Txn) {
 
 // check judges the histories, as far as no session was expired early.
 func (s *stress) check() error {
-	reigns := s.Holds()
-	if s.real {
-		reigns = world.Lasting(reigns) // a stalled process sees late what was granted, and lost again
-	}
+	reigns := s.Judged()
 	errs := []error{
 		s.Failed(), world.CheckCapacity(reigns, 1), world.CheckTokens(world.Lasting(reigns), false), checkTerms(reigns),
 		world.CheckWrites(s.Wrote()), world.CheckLinear(reigns, false),
@@ -269,8 +245,9 @@ func (s *stress) check() error {
 // stressWorld is one random history; its parts are drawn from seed.
 func stressWorld(w *World, seed uint64, servers int, trust session.TrustRule) error {
 	u := w.FaultSchedule(seed, servers, trust)
-	s := &stress{clients: u.Clients, saw: map[int][]int64{}, said: map[int][]proclaimedValue{}, queue: map[string]candidate{}, truth: []int64{0}, maxReign: u.MaxHold}
-	for _, c := range s.clients {
+	s := newStress(u.Stress())
+	s.queue, s.truth = map[string]candidate{}, []int64{0}
+	for _, c := range s.Clients {
 		o := &election.Options{Layout: election.Layout(u.Rand.IntN(3)), Priority: u.Rand.IntN(4)} // without one, too
 		if o.Priority > 0 && u.Rand.IntN(2) == 0 {
 			o.PreemptAfter = u.MaxHold / 20
@@ -284,7 +261,7 @@ func stressWorld(w *World, seed uint64, servers int, trust session.TrustRule) er
 	var observers sync.WaitGroup
 	looking, stop := context.WithCancel(w.Ctx)
 	defer stop()
-	for i := range s.clients {
+	for i := range s.Clients {
 		own := rand.New(rand.NewPCG(u.Rand.Uint64(), 4))
 		// Waited for below; ends with looking.
 		observers.Go(func() { s.watch(looking, i, own) })
@@ -300,7 +277,7 @@ func stressWorld(w *World, seed uint64, servers int, trust session.TrustRule) er
 		return errors.New("no candidate ever led")
 	}
 	w.Settle()
-	return nothingLeft(w)
+	return w.NothingLeft(dir, proclaimed, ranked)
 }
 
 // checkRecovery requires, after the faults, that every candidate leads once
@@ -311,7 +288,7 @@ func (s *stress) checkRecovery(w *World) error {
 		ctx, cancel := context.WithTimeout(w.Ctx, 3*time.Minute)
 		l, err := e.Campaign(ctx)
 		if err == nil && i == len(s.electors)-1 {
-			w.Pass(s.maxReign + 30*time.Second)
+			w.Pass(s.MaxHold + 30*time.Second)
 		}
 		if err == nil {
 			err = l.Resign(ctx)
@@ -321,17 +298,7 @@ func (s *stress) checkRecovery(w *World) error {
 			return fmt.Errorf("client %d does not get to lead any more: %w", i, err)
 		}
 	}
-	w.Pass(s.maxReign + 30*time.Second)
-	return nil
-}
-
-func nothingLeft(w *World) error {
-	if names := slices.Concat(w.Children(dir), w.Children(proclaimed), w.Children(ranked)); len(names) > 0 {
-		return fmt.Errorf("orphans %q", names)
-	}
-	if n := w.Server.Stats().Watches; n > 0 && !world.OnKeeper() {
-		return fmt.Errorf("%d watches left: %v", n, w.Server.Watches())
-	}
+	w.Pass(s.MaxHold + 30*time.Second)
 	return nil
 }
 
@@ -354,33 +321,15 @@ func TestStressNoticesTheWeakerRule(t *testing.T) {
 	world.NoticesWeakTrust(t, func(w *world.World, trust session.TrustRule) error { return isolatedLeader(&World{w}, trust) })
 }
 
-// isolatedLeader has one client lead through a follower that is then isolated, and
-// another client campaign through the other servers. It runs in a bubble.
+// isolatedLeader has a leader at a follower that is then isolated, and a second
+// leader elsewhere. It runs in a bubble.
 func isolatedLeader(w *World, trust session.TrustRule) error {
-	w.Pass(time.Second)
-	alone := 1 + w.Server.Leader()%3
-	s := &stress{maxReign: time.Minute}
-	for i, addr := range []string{w.Server.ServerAddr(alone), w.Server.ServerAddr(w.Server.Leader())} {
-		s.clients = append(s.clients, w.ClientAt(addr, session.Options{Trust: trust}))
-		s.electors = append(s.electors, elector(s.clients[i], fmt.Sprint(i)))
-	}
-	require.NoError(w, w.Server.Create(world.Guarded, nil))
-	var all sync.WaitGroup
-	for i := range s.clients {
-		// Waited for below; ends with its reign.
-		all.Go(func() {
-			if err := s.campaign(w.Ctx, i, rand.New(rand.NewPCG(uint64(i), 7))); err != nil {
-				s.Fail(err)
-			}
-		})
-		w.Pass(5 * time.Second)
-	}
-	w.Server.IsolateServer(alone)
-	w.Pass(40 * time.Second)
-	w.Server.HealPeers()
-	all.Wait()
-	if n := len(s.Holds()); n != 2 {
-		return errors.Join(s.Failed(), fmt.Errorf("%d reigns", n))
-	}
+	s := newStress(&world.Stress{})
+	w.IsolateHolder(s.Stress, trust, func(c *session.Client, i int) (world.Holding, error) {
+		return elector(c, fmt.Sprint(i)).Campaign(w.Ctx)
+	}, func(h world.Hold, held world.Holding) {
+		h.Term = held.(*election.Leadership).Term()
+		s.Hold(h)
+	})
 	return s.check()
 }

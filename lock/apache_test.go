@@ -2,7 +2,6 @@ package lock_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -22,64 +21,39 @@ import (
 // a server that is killed, paused and restarted.
 func TestStressOnApache(t *testing.T) {
 	t.Parallel()
-	cluster := apache.Require(t, &apache.Options{Own: true, TickTime: 250 * time.Millisecond, Heap: 96})
 	const mutexes, semas = "/stress/mutex", "/stress/semaphore"
-	of := func(path string, permits int) *stress {
-		return &stress{maxHold: 300 * time.Millisecond, permits: permits, real: true}
-	}
-	a, b := of(mutexes, 1), of(semas, 2)
-	for range 4 {
-		c := world.Connect(t, cluster.Connect(), session.Options{Timeout: 2 * time.Second})
-		a.clients, b.clients = append(a.clients, c), append(b.clients, c)
+	a := &stress{permits: 1, Stress: &world.Stress{Excused: []error{lock.ErrBusy}}}
+	bed := world.NewRealStress(t, a.Stress)
+	b := &stress{permits: 2, Stress: &world.Stress{Clients: a.Clients, MaxHold: a.MaxHold, Real: true, Excused: a.Excused}}
+	for _, c := range a.Clients {
 		a.mutexes = append(a.mutexes, lock.New(c, mutexes, nil))
 		b.semas = append(b.semas, lock.NewSemaphore(c, semas, b.permits, nil))
 	}
-	calm := world.Connect(t, cluster.Connect(), session.Options{Timeout: 30 * time.Second})
-	own, err := calm.Session(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, own.EnsurePath(t.Context(), world.Guarded, session.Persistent, nil))
-
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var all sync.WaitGroup
-	for n := range 4 * len(a.clients) {
+	var workers []func(context.Context)
+	for n := range 4 * len(a.Clients) {
 		group, i := []*stress{a, b}[n%2], n/4
 		r := rand.New(rand.NewPCG(uint64(n), 2))
-		// Waited for below; ends with ctx.
-		all.Go(func() { group.runWorker(ctx, i, r) })
+		workers = append(workers, func(ctx context.Context) { group.runWorker(ctx, i, r) })
 	}
-	world.BreakServers(t, cluster, rand.New(rand.NewPCG(5, 3)), 4, func() int { return min(len(a.Holds()), len(b.Holds())) })
-	cancel()
-	all.Wait()
+	bed.Run(5, 4, func() int { return min(len(a.Holds()), len(b.Holds())) }, workers...)
 	for _, s := range []*stress{a, b} {
 		require.NoError(t, s.checkHistory())
 		t.Logf("%d holds, %d guarded writes", len(s.Holds()), len(s.Wrote()))
 	}
-	// Every client gets the lock, and no znode is left.
-	over, stop := context.WithTimeout(t.Context(), 2*world.Patience)
-	defer stop()
-	for i := range a.clients {
-		require.NoError(t, world.RetryLost(over, func() error {
-			h, err := a.mutexes[i].Lock(over)
-			if err != nil {
-				return err
-			}
-			return h.Unlock(over)
-		}))
-		require.NoError(t, world.RetryLost(over, func() error {
-			p, err := b.semas[i].Acquire(over, b.permits)
-			if err != nil {
-				return err
-			}
-			return p.Release(over)
-		}))
-	}
-	for _, path := range []string{mutexes, semas} {
-		require.Eventually(t, func() bool {
-			names, _, err := own.Children(t.Context(), path)
-			return err == nil && len(names) == 0 || errors.Is(err, session.ErrNoNode)
-		}, world.Patience, 50*time.Millisecond, "orphans in %s", path)
-	}
+	bed.EachTakes(len(a.Clients), func(ctx context.Context, i int) error {
+		h, err := a.mutexes[i].Lock(ctx)
+		if err != nil {
+			return err
+		}
+		return h.Unlock(ctx)
+	}, mutexes)
+	bed.EachTakes(len(a.Clients), func(ctx context.Context, i int) error {
+		p, err := b.semas[i].Acquire(ctx, b.permits)
+		if err != nil {
+			return err
+		}
+		return p.Release(ctx)
+	}, semas)
 }
 
 // TestSharedWithGoZookeepersLock lets this lock and zk.Lock contend for one path:

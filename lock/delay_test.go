@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/lock"
+	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
@@ -39,7 +40,7 @@ func TestLockDelayIsPaidAfterALoss(t *testing.T) {
 		require.NoError(w, g.err)
 		require.GreaterOrEqual(w, g.at.Sub(lostAt), 15*time.Second)
 		require.Less(w, g.at.Sub(lostAt), 17*time.Second)
-		require.True(w, isLoss(h.Unlock(w.Ctx)))
+		require.ErrorIs(w, h.Unlock(w.Ctx), session.ErrLost)
 		w.unlock(g.held)
 		released := time.Now()
 		g = <-behind

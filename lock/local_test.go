@@ -300,7 +300,7 @@ func TestLocalWaiterDoesNotWaitForALoserToNotice(t *testing.T) {
 		w.Expire(c)
 		g := <-out // h is not unlocked
 		require.NoError(w, g.err)
-		require.True(w, isLoss(h.Unlock(w.Ctx)))
+		require.ErrorIs(w, h.Unlock(w.Ctx), session.ErrLost)
 		require.NoError(w, g.held.Context().Err())
 		w.unlock(g.held)
 	})

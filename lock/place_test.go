@@ -25,7 +25,7 @@ func (w *World) enqueue(m *lock.Mutex) *lock.Place {
 // awaitPlace takes a place, and awaits it a while later, in one or two calls. A place that is
 // not granted is withdrawn.
 func (s *stress) awaitPlace(i int, r *rand.Rand) func(context.Context) (*lock.Held, error) {
-	pause, part := time.Duration(r.Int64N(int64(s.maxHold))), time.Duration(r.Int64N(int64(s.maxHold)))
+	pause, part := s.Within(r, 1), s.Within(r, 1)
 	return func(ctx context.Context) (*lock.Held, error) {
 		p, err := s.mutexes[i].Enqueue(ctx)
 		if err != nil {

@@ -2,9 +2,7 @@ package rwlock_test
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
-	"sync"
 	"testing"
 	"time"
 
@@ -109,50 +107,24 @@ func holding(list []rwlock.Contender) (out []bool) {
 // killed, paused and restarted.
 func TestStressOnApache_N26(t *testing.T) {
 	t.Parallel()
-	blows := 3
-	if testing.Short() { // under the race detector, after a run in full
-		blows = 1
-	}
-	cluster := apache.Require(t, &apache.Options{Own: true, TickTime: 250 * time.Millisecond, Heap: 96})
-	s := newStress(300 * time.Millisecond)
-	s.real = true
-	for range 4 {
-		c := world.Connect(t, cluster.Connect(), session.Options{Timeout: 2 * time.Second})
-		s.clients = append(s.clients, c)
+	s := &stress{Stress: &world.Stress{Excused: []error{rwlock.ErrBusy}}}
+	bed := world.NewRealStress(t, s.Stress)
+	var workers []func(context.Context)
+	for i, c := range s.Clients {
 		s.locks = append(s.locks, rwlock.New(c, "/stress", nil))
-	}
-	calm, err := world.Connect(t, cluster.Connect(), session.Options{Timeout: steady}).Session(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, calm.EnsurePath(t.Context(), world.Guarded, session.Persistent, nil))
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var all sync.WaitGroup
-	for i := range s.clients {
 		for j := range 2 {
 			own := rand.New(rand.NewPCG(uint64(i), uint64(j)))
-			// Waited for below; ends with ctx.
-			all.Go(func() { s.work(ctx, i, own) })
+			workers = append(workers, func(ctx context.Context) { s.runWorker(ctx, i, own) })
 		}
 	}
-	world.BreakServers(t, cluster, rand.New(rand.NewPCG(1, 3)), blows, s.done)
-	cancel()
-	all.Wait()
-	require.NoError(t, s.check())
+	bed.Run(1, 3, s.countHolds, workers...)
+	require.NoError(t, s.checkHistory())
 	t.Logf("%d holds, %d guarded writes, %v", len(s.holds), len(s.Wrote()), s.modes)
-	// Every client gets the lock, and no znode is left.
-	over, stop := context.WithTimeout(t.Context(), 2*world.Patience)
-	defer stop()
-	for _, m := range s.locks {
-		require.NoError(t, world.RetryLost(over, func() error {
-			h, err := m.Lock(over)
-			if err != nil {
-				return err
-			}
-			return h.Unlock(over)
-		}))
-	}
-	require.Eventually(t, func() bool {
-		names, _, err := calm.Children(t.Context(), "/stress")
-		return err == nil && len(names) == 0 || errors.Is(err, session.ErrNoNode)
-	}, world.Patience, 50*time.Millisecond, "orphans")
+	bed.EachTakes(len(s.Clients), func(ctx context.Context, i int) error {
+		h, err := s.locks[i].Lock(ctx)
+		if err != nil {
+			return err
+		}
+		return h.Unlock(ctx)
+	}, "/stress")
 }

@@ -52,7 +52,7 @@ func (h hold) alone() time.Time {
 }
 
 var (
-	errShared = errors.New("a hold overlaps a writer's")
+	errShared = fmt.Errorf("%w: a hold overlaps a writer's", world.ErrBroken)
 	errToken  = errors.New("the tokens of two that exclude each other are not in the order of the grants")
 	errQueue  = errors.New("granted although an earlier contender excludes it")
 )

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/rwlock"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -22,14 +21,11 @@ import (
 // stress has workers of several clients that take and give back a lock, and their
 // observations.
 type stress struct {
-	clients []*session.Client
-	locks   []*rwlock.RWMutex
-	maxHold time.Duration
-	real    bool // time is
+	locks []*rwlock.RWMutex
 	// children lists the queue as the servers have it, right now; nil where
 	// only they know.
 	children func() []string
-	world.History
+	*world.Stress
 
 	// mu guards the fields below.
 	mu    sync.Mutex
@@ -37,57 +33,64 @@ type stress struct {
 	modes map[string]int // how often each operation was done
 }
 
-func newStress(maxHold time.Duration) *stress {
-	return &stress{modes: map[string]int{}, maxHold: maxHold}
-}
-
-func (s *stress) count(what string) {
+func (s *stress) countMode(what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.modes == nil {
+		s.modes = map[string]int{}
+	}
 	s.modes[what]++
 }
 
-// done is how often the lock was had in either mode, at least.
-func (s *stress) done() int {
+func (s *stress) addHold(h hold) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.holds = append(s.holds, h)
+}
+
+// countHolds is how often the lock was had in either mode, at least.
+func (s *stress) countHolds() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return min(s.modes["RLock"], s.modes["Lock"])
 }
 
-// take draws how to take the lock.
-func (s *stress) take(ctx context.Context, i int, r *rand.Rand) (*rwlock.Held, error) {
+// takeLock draws how to take the lock.
+func (s *stress) takeLock(ctx context.Context, i int, r *rand.Rand) (*rwlock.Held, error) {
 	m := s.locks[i]
 	what := []string{"Lock", "RLock", "RLock", "TryLock", "TryRLock"}[r.IntN(5)]
 	h, err := map[string]take{"Lock": m.Lock, "RLock": m.RLock, "TryLock": m.TryLock, "TryRLock": m.TryRLock}[what](ctx)
 	if err != nil {
 		return nil, err
 	}
-	s.count(what)
-	if s.children != nil {
-		s.Fail(checkQueue(s.children(), h.Path()[strings.LastIndexByte(h.Path(), '/')+1:], h.Exclusive()))
-	}
+	s.countMode(what)
+	s.checkQueueOf(h)
 	return h, nil
 }
 
-// work takes and gives back until ctx ends.
-func (s *stress) work(ctx context.Context, i int, r *rand.Rand) {
-	for ctx.Err() == nil {
-		asked := time.Now()
-		wait, cancel := context.WithTimeout(ctx, time.Duration(r.Int64N(int64(s.maxHold*12))))
-		held, err := s.take(wait, i, r)
-		if err != nil {
-			s.excuse(wait, err)
-			cancel()
-			world.SleepContext(ctx, time.Duration(r.Int64N(int64(s.maxHold/8+1))))
-			continue
-		}
-		cancel()
-		s.hold(ctx, i, held, asked, r)
+func (s *stress) checkQueueOf(h *rwlock.Held) {
+	if s.children != nil {
+		s.Fail(checkQueue(s.children(), h.Path()[strings.LastIndexByte(h.Path(), '/')+1:], h.Exclusive()))
 	}
 }
 
-// hold uses a granted hold, maybe downgrades it, and gives it back.
-func (s *stress) hold(ctx context.Context, i int, held *rwlock.Held, asked time.Time, r *rand.Rand) {
+// runWorker takes and gives back until ctx ends.
+func (s *stress) runWorker(ctx context.Context, i int, r *rand.Rand) {
+	for ctx.Err() == nil {
+		asked := time.Now()
+		var held *rwlock.Held
+		take := func(ctx context.Context) (err error) {
+			held, err = s.takeLock(ctx, i, r)
+			return err
+		}
+		if s.Attempt(ctx, r, 12, take) {
+			s.useHeld(ctx, i, held, asked, r)
+		}
+	}
+}
+
+// useHeld uses a granted hold, maybe downgrades it, and gives it back.
+func (s *stress) useHeld(ctx context.Context, i int, held *rwlock.Held, asked time.Time, r *rand.Rand) {
 	h := hold{
 		client: i, session: held.Session().ID(), exclusive: held.Exclusive(), token: held.Token(),
 		asked: asked, from: time.Now(),
@@ -95,53 +98,26 @@ func (s *stress) hold(ctx context.Context, i int, held *rwlock.Held, asked time.
 	if h.exclusive && r.IntN(2) == 0 {
 		s.Write(held.Context(), held.Session(), held.Guard(), held.Token())
 	}
-	h.to = s.rest(held.Context(), h.from, r)
+	h.to = s.Use(held.Context(), h.from, r)
 	writer := held
 	if h.exclusive && r.IntN(2) == 0 {
 		held = s.downgrade(ctx, held, &h, r)
 	}
-	lost := held.Context().Err() != nil && errors.Is(context.Cause(held.Context()), session.ErrLost)
-	s.mu.Lock()
-	s.holds = append(s.holds, h)
-	s.mu.Unlock()
-	over, cancel := context.WithTimeout(ctx, time.Duration(r.Int64N(int64(s.maxHold))))
-	err := held.Unlock(over)
-	cancel()
-	if lost && !isLoss(err) {
-		s.Fail(fmt.Errorf("lost (%w), but Unlock says %w", context.Cause(held.Context()), err))
+	lost := context.Cause(held.Context())
+	if !errors.Is(lost, session.ErrLost) { // a downgrade whose outcome is unknown
+		lost = nil
 	}
-	if err != nil && !isLoss(err) && over.Err() == nil {
-		s.Fail(fmt.Errorf("unlock: %w", err))
-	}
+	s.addHold(h)
+	s.GiveBack(ctx, r, lost, held.Unlock)
 	if h.exclusive && r.IntN(4) == 0 {
-		// A writer that has not noticed its loss writes: the guard must refuse the
-		// write once the next writer may have written.
-		late, cancel := context.WithTimeout(ctx, s.maxHold)
-		defer cancel()
-		if next, err := s.clients[i].Session(late); err == nil {
-			s.Write(late, next, writer.Guard(), writer.Token())
-		}
+		s.WriteLate(ctx, i, writer)
 	}
-}
-
-// rest uses the lock for a while, and returns until when, after from, it was surely
-// held.
-func (s *stress) rest(ctx context.Context, from time.Time, r *rand.Rand) (held time.Time) {
-	long := time.Duration(r.Int64N(int64(s.maxHold)))
-	if r.IntN(2) == 0 {
-		long /= 50
-	}
-	if s.real {
-		return world.LastSeen(ctx, from, long)
-	}
-	world.SleepContext(ctx, long)
-	return time.Now()
 }
 
 // downgrade goes on reading, if it can; otherwise it ends as of before. It
 // returns the hold to give back.
 func (s *stress) downgrade(ctx context.Context, held *rwlock.Held, h *hold, r *rand.Rand) *rwlock.Held {
-	patience := time.Duration(r.Int64N(int64(s.maxHold * 6)))
+	patience := s.Within(r, 6)
 	if r.IntN(2) == 0 {
 		patience /= 50
 	}
@@ -149,42 +125,33 @@ func (s *stress) downgrade(ctx context.Context, held *rwlock.Held, h *hold, r *r
 	defer cancel()
 	reader, err := held.Downgrade(short)
 	if err != nil {
-		s.count("failed Downgrade")
+		s.countMode("failed Downgrade")
 		if errors.Is(err, session.ErrUnknownOutcome) {
-			again, cancel := context.WithTimeout(ctx, s.maxHold*3)
+			again, cancel := context.WithTimeout(ctx, s.MaxHold*3)
 			defer cancel()
 			if reader, err = held.Downgrade(again); err == nil {
-				s.count("Downgrade found out")
+				s.countMode("Downgrade found out")
 			}
 		}
 	}
 	if err != nil {
-		s.excuse(short, err)
+		s.Excuse(short, err)
 		return held
 	}
-	s.count("Downgrade")
+	s.countMode("Downgrade")
 	h.downgraded, h.until = h.to, time.Now()
-	if s.children != nil {
-		s.Fail(checkQueue(s.children(), reader.Path()[strings.LastIndexByte(reader.Path(), '/')+1:], false))
-	}
-	h.to = s.rest(reader.Context(), h.until, r)
+	s.checkQueueOf(reader)
+	h.to = s.Use(reader.Context(), h.until, r)
 	return reader
 }
 
-// excuse wants a reason for a lock that could not be had.
-func (s *stress) excuse(ctx context.Context, err error) {
-	if ctx.Err() == nil && !errors.Is(err, rwlock.ErrBusy) && !errors.Is(err, session.ErrLost) {
-		s.Fail(fmt.Errorf("acquire: %w", err))
-	}
-}
-
-// check judges the history, as far as no session was expired early.
-func (s *stress) check() error {
+// checkHistory judges the history, as far as no session was expired early.
+func (s *stress) checkHistory() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var holds []hold
 	for _, h := range s.holds {
-		if s.real && !h.to.After(h.from) {
+		if s.Real && !h.to.After(h.from) {
 			continue // a stalled process sees late that the lock was granted, and lost again
 		}
 		var ever bool
@@ -198,14 +165,12 @@ func (s *stress) check() error {
 // stressWorld is one random history; its parts are drawn from seed.
 func stressWorld(w *World, seed uint64, servers int, trust session.TrustRule, modes func(map[string]int)) error {
 	u := w.FaultSchedule(seed, servers, trust)
-	s := newStress(u.MaxHold)
-	s.children = queueOf(w.Server)
-	s.clients = u.Clients
-	for _, c := range s.clients {
+	s := &stress{Stress: u.Stress(rwlock.ErrBusy), children: queueOf(w.Server)}
+	for _, c := range s.Clients {
 		s.locks = append(s.locks, rwlock.New(c, dir, nil))
 	}
-	u.Run(3, s.work, s.Expire)
-	if err := s.check(); err != nil {
+	u.Run(3, s.runWorker, s.Expire)
+	if err := s.checkHistory(); err != nil {
 		return err
 	}
 	modes(s.modes)
@@ -256,17 +221,15 @@ func (s *stress) checkRecovery(w *World) error {
 	if len(s.holds) == 0 {
 		return errors.New("nothing was ever held")
 	}
-	for i := range s.clients {
+	for i := range s.Clients {
 		ctx, cancel := context.WithTimeout(w.Ctx, 3*time.Minute)
-		h, err := s.locks[i].Lock(ctx)
-		if err == nil {
-			err = h.Unlock(ctx)
-		}
-		for isLoss(err) && ctx.Err() == nil { // the session's end was in progress
-			if h, err = s.locks[i].Lock(ctx); err == nil {
-				err = h.Unlock(ctx)
+		err := world.RetryLost(ctx, func() error { // the session's end may be in progress
+			h, err := s.locks[i].Lock(ctx)
+			if err != nil {
+				return err
 			}
-		}
+			return h.Unlock(ctx)
+		})
 		cancel()
 		if err != nil {
 			return fmt.Errorf("client %d does not get in any more: %w; there are %q", i, err, w.Children(dir))
@@ -276,10 +239,7 @@ func (s *stress) checkRecovery(w *World) error {
 	if left := w.Children(dir); len(left) > 0 || len(s.children()) > 0 {
 		return fmt.Errorf("orphans %q, or followed wrongly: %q", left, s.children())
 	}
-	if n := w.Server.Stats().Watches; n > 0 && !world.OnKeeper() {
-		return fmt.Errorf("%d watches left: %v", n, w.Server.Watches())
-	}
-	return nil
+	return w.NoWatches()
 }
 
 // runSeeds runs n histories, and wants all modes of the lock to have been used
@@ -313,47 +273,20 @@ func TestStressOneServer_N26_P10(t *testing.T) { runSeeds(t, 80, 1) }
 
 func TestStressEnsemble_N26_P10(t *testing.T) { runSeeds(t, 40, 3) }
 
-// The stress test must notice two holders: with the weaker rule of trust, which
-// other clients go by, there are two when a follower is cut off together with a
-// client that knows no other.
+// The stress test must notice a reader beside a writer.
 func TestStressNoticesTheWeakerRule(t *testing.T) {
-	for _, trust := range []session.TrustRule{session.TrustQuorum, session.TrustAnswered} {
-		inWorld(t, &zktest.Options{Servers: 3}, func(w *World) {
-			s := newStress(time.Minute)
-			w.Pass(time.Second)
-			follower := 1 + w.Server.Leader()%3
-			alone := w.ClientAt(w.Server.ServerAddr(follower), session.Options{Trust: trust})
-			others := w.ClientAt(w.Server.ServerAddr(w.Server.Leader()), session.Options{Trust: trust})
-			var all sync.WaitGroup
-			for i, f := range []take{rwlock.New(alone, dir, nil).RLock, rwlock.New(others, dir, nil).Lock} {
-				asked := time.Now()
-				held := w.get(f)
-				h := hold{client: i, session: held.Session().ID(), exclusive: held.Exclusive(), token: held.Token(), asked: asked, from: time.Now()}
-				if i == 0 {
-					w.Pass(20 * time.Second) // until trust rests on what it is to rest on
-					w.Server.IsolateServer(follower)
-				}
-				// Waited for below; ends with the hold.
-				all.Go(func() {
-					<-held.Context().Done()
-					h.to = time.Now()
-					s.mu.Lock()
-					defer s.mu.Unlock()
-					s.holds = append(s.holds, h)
-				})
-			}
-			w.Pass(time.Hour)
-			w.Server.HealPeers()
-			require.NoError(w, alone.Close(w.Ctx))
-			require.NoError(w, others.Close(w.Ctx))
-			all.Wait()
-			err := s.check()
-			if trust == session.TrustQuorum {
-				require.NoError(w, err)
-				return
-			}
-			require.ErrorIs(w, err, errShared)
-			require.ErrorIs(w, err, world.ErrOrder, "seen by the other checker, too")
-		})
-	}
+	world.NoticesWeakTrust(t, func(w *world.World, trust session.TrustRule) error { return isolatedReader(&World{w}, trust) })
+}
+
+// isolatedReader has a reader at a follower that is then isolated, and a writer
+// elsewhere. isolatedReader runs in a bubble.
+func isolatedReader(w *World, trust session.TrustRule) error {
+	s := &stress{Stress: &world.Stress{}}
+	w.IsolateHolder(s.Stress, trust, func(c *session.Client, i int) (world.Holding, error) {
+		m := rwlock.New(c, dir, nil)
+		return []take{m.RLock, m.Lock}[i](w.Ctx)
+	}, func(h world.Hold, held world.Holding) {
+		s.addHold(hold{client: h.Client, session: h.Session, exclusive: held.(*rwlock.Held).Exclusive(), token: h.Token, asked: h.Asked, from: h.From, to: h.To})
+	})
+	return s.checkHistory()
 }

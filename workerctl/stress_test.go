@@ -228,10 +228,7 @@ func (s *stress) checkRecovery(j *workerctl.Job) error {
 	if err := nothingLeft(s.w.Server); err != nil {
 		return err
 	}
-	if n := s.w.Server.Stats().Watches; n > 0 && !world.OnKeeper() {
-		return fmt.Errorf("%d watches left: %v", n, s.w.Server.Watches())
-	}
-	return nil
+	return s.w.NoWatches()
 }
 
 // T1, T13, T16, T19, T20, W1, W3, W4, W7, W8 under random faults: ids are unique and

@@ -223,13 +223,7 @@ func stressWorld(w *World, seed uint64, servers int, trust session.TrustRule) er
 		return err
 	}
 	w.Pass(time.Minute)
-	if left := w.Children(dir + ".owners"); len(left) > 0 {
-		return fmt.Errorf("owners are left: %v", left)
-	}
-	if n := w.Server.Stats().Watches; n > 0 && !world.OnKeeper() {
-		return fmt.Errorf("%d watches left: %v", n, w.Server.Watches())
-	}
-	return nil
+	return w.NothingLeft(dir + ".owners")
 }
 
 func runSeeds(t *testing.T, n, servers int) {
