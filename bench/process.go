@@ -1,16 +1,15 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 
 	"github.com/zkrecipes/zkrecipes/bench/internal/task"
+	"github.com/zkrecipes/zkrecipes/internal/subprocess"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -19,9 +18,7 @@ var errGone = errors.New("the peer has ended")
 
 // process is a running peer.
 type process struct {
-	cmd     *exec.Cmd
-	in      io.WriteCloser
-	out     io.Closer
+	*subprocess.Process
 	version string
 	// answers has the answers of the process; closed when the process has ended.
 	answers chan task.Answer
@@ -31,22 +28,14 @@ type process struct {
 func launch(ctx context.Context, cmd *exec.Cmd) (*process, error) {
 	// A group of its own: an interrupt from the terminal reaches only this
 	// program, which decides about the peers.
-	ownGroup(cmd)
+	subprocess.OwnGroup(cmd)
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
+	p := &process{answers: make(chan task.Answer, 4)}
+	var err error
+	p.Process, err = subprocess.Start(cmd, p.readAnswer, func(*os.ProcessState) { close(p.answers) })
 	if err != nil {
 		return nil, err
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	p := &process{cmd: cmd, in: in, out: out, answers: make(chan task.Answer, 4)}
-	// Waited for by end and kill; ends with the process.
-	go p.listen(out)
 	hello, err := p.ask(ctx, task.Task{Kind: task.Hello}, nil)
 	if err != nil {
 		p.kill()
@@ -56,17 +45,12 @@ func launch(ctx context.Context, cmd *exec.Cmd) (*process, error) {
 	return p, nil
 }
 
-func (p *process) listen(out io.Reader) {
-	defer close(p.answers)
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		var a task.Answer
-		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
-			a = task.Answer{Error: fmt.Sprintf("it says %q", lines.Text())}
-		}
-		p.answers <- a
+func (p *process) readAnswer(line string) {
+	var a task.Answer
+	if err := json.Unmarshal([]byte(line), &a); err != nil {
+		a = task.Answer{Error: fmt.Sprintf("it says %q", line)}
 	}
-	_ = p.cmd.Wait() // the exit code does not matter
+	p.answers <- a
 }
 
 // ask lets the peer do a task. When the peer is ready, write runs concurrently,
@@ -77,7 +61,7 @@ func (p *process) ask(ctx context.Context, t task.Task, write func(context.Conte
 	if err != nil {
 		return task.Answer{}, err
 	}
-	if _, err := p.in.Write(append(line, '\n')); err != nil {
+	if err := p.Tell(string(line)); err != nil {
 		return task.Answer{}, fmt.Errorf("%w: %w", errGone, err)
 	}
 	writer, ctx := errgroup.WithContext(ctx)
@@ -120,7 +104,7 @@ func (p *process) await(ctx context.Context, begin func()) (task.Answer, error) 
 // end lets the peer end by itself, and returns afterwards. When ctx ends first,
 // end kills the peer.
 func (p *process) end(ctx context.Context) {
-	p.in.Close()
+	p.End()
 	for {
 		select {
 		case _, ok := <-p.answers:
@@ -136,8 +120,8 @@ func (p *process) end(ctx context.Context) {
 
 // kill kills the peer, and returns when the peer has ended.
 func (p *process) kill() {
-	killGroup(p.cmd)      // has no effect on an ended peer
-	p.out.Close()         // children of the peer may hold its output open
+	p.KillGroup()         // has no effect on an ended peer
 	for range p.answers { // closed when the peer has ended
 	}
+	<-p.Gone()
 }

@@ -19,7 +19,7 @@ func TestAPeerIsGoneOnceItIsKilled(t *testing.T) {
 	began := time.Now()
 	p.kill()
 	require.Less(t, time.Since(began), 30*time.Second)
-	require.NotNil(t, p.cmd.ProcessState)
+	require.NotNil(t, p.State())
 }
 
 // script starts a shell script as a peer; the script reads its tasks line by
@@ -52,7 +52,7 @@ func TestTheWriterWorksFromReadyUntilTheAnswer(t *testing.T) {
 	require.NoError(t, err)
 	ended := false
 	a, err := p.ask(t.Context(), task.Task{}, func(ctx context.Context) error {
-		if _, err := p.in.Write([]byte("written\n")); err != nil {
+		if err := p.Tell("written"); err != nil {
 			return err
 		}
 		<-ctx.Done()
@@ -97,5 +97,5 @@ func TestAPeerThatHangsIsLeftWhenTheContextEnds(t *testing.T) {
 	_, err = p.ask(ctx, task.Task{}, nil)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	p.end(ctx) // kills the peer
-	require.NotNil(t, p.cmd.ProcessState)
+	require.NotNil(t, p.State())
 }

@@ -3,7 +3,6 @@
 package interop_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"flag"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/subprocess"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
 	"go.uber.org/goleak"
@@ -176,23 +176,19 @@ func shareCurator(dir string) (end func() error, err error) {
 	}
 	cmd := java(classes)
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
+	peers, lines, err := subprocess.StartLines(cmd)
 	if err != nil {
 		return end, err
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return end, err
+	end = func() error {
+		peers.End()
+		return peers.Wait()
 	}
-	if err := cmd.Start(); err != nil {
-		return end, err
+	port, ok := <-lines
+	if !ok {
+		return end, errors.New("the Java peer has ended before it listened")
 	}
-	end = func() error { return errors.Join(in.Close(), cmd.Wait()) }
-	port, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		return end, err
-	}
-	return end, errors.Join(os.Setenv(envClasses, classes), os.Setenv(envCurator, net.JoinHostPort("127.0.0.1", strings.TrimSpace(port))))
+	return end, errors.Join(os.Setenv(envClasses, classes), os.Setenv(envCurator, net.JoinHostPort("127.0.0.1", port)))
 }
 
 // needCurator skips loudly where there is no Curator, unless real peers are

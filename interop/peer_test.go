@@ -9,17 +9,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
 	"strconv"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/subprocess"
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
@@ -66,11 +65,11 @@ type reply struct {
 // peer takes part in recipes: a process, or a connection to the one that is many
 // peers.
 type peer struct {
-	kind string
-	cmd  *exec.Cmd // nil for a connection
-	in   io.WriteCloser
-	log  *bytes.Buffer // the process's standard error; read it when the process is gone
-	gone chan struct{} // closed when it has ended
+	kind    string
+	process *subprocess.Process // nil for a connection
+	conn    net.Conn            // nil for a process
+	log     *bytes.Buffer       // the process's standard error; read it when the process is gone
+	gone    chan struct{}       // closed when it has ended
 
 	mu sync.Mutex
 	// waiting has the channels of the requests without an answer; nil once no
@@ -92,71 +91,72 @@ func startOn(t *testing.T, cluster *apache.Cluster, kind string, session time.Du
 	t.Helper()
 	servers, ms := cluster.Connect(), strconv.Itoa(int(session.Milliseconds()))
 	p := &peer{kind: kind, log: &bytes.Buffer{}, gone: make(chan struct{}), waiting: map[int]chan reply{}}
-	var out io.Reader
+	var cmd *exec.Cmd
 	switch kind {
 	case ours:
-		p.cmd = exec.Command(os.Args[0], servers, ms)
-		p.cmd.Env = append(os.Environ(), envRole+"=peer")
+		cmd = exec.Command(os.Args[0], servers, ms)
+		cmd.Env = append(os.Environ(), envRole+"=peer")
 	case curator:
 		needCurator(t)
 		if session == brief {
-			p.cmd = java(os.Getenv(envClasses), servers, ms)
+			cmd = java(os.Getenv(envClasses), servers, ms)
 			break
 		}
 		conn, err := net.Dial("tcp", os.Getenv(envCurator))
 		require.NoError(t, err)
 		_, err = fmt.Fprintln(conn, servers, ms)
 		require.NoError(t, err)
-		p.in, out = conn, conn
+		p.conn = conn
+		// Waited for by end; ends with the connection.
+		go func() {
+			defer p.endCalls()
+			lines := bufio.NewScanner(conn)
+			lines.Buffer(nil, 1<<20)
+			for lines.Scan() {
+				p.deliver(lines.Text())
+			}
+		}()
 	case kazoo:
 		needKazoo(t)
-		p.cmd = exec.Command(python, "testdata/peer.py", servers, ms)
+		cmd = exec.Command(python, "testdata/peer.py", servers, ms)
 	default:
 		t.Fatalf("no peer is called %q", kind)
 	}
-	if p.cmd != nil {
+	if cmd != nil {
 		var err error
-		p.cmd.Stderr = p.log
-		p.in, err = p.cmd.StdinPipe()
+		cmd.Stderr = p.log
+		p.process, err = subprocess.Start(cmd, p.deliver, func(*os.ProcessState) { p.endCalls() })
 		require.NoError(t, err)
-		out, err = p.cmd.StdoutPipe()
-		require.NoError(t, err)
-		require.NoError(t, p.cmd.Start())
 	}
-	// Waited for by end and kill; ends with the process, or the connection.
-	go p.listen(out)
 	t.Cleanup(func() { p.end(t) })
 	p.do(t, ask{"do": "hello"})
 	return p
 }
 
-// listen delivers the answers to the waiting requests.
-func (p *peer) listen(out io.Reader) {
-	defer close(p.gone)
-	lines := bufio.NewScanner(out)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var r reply
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			continue // not to us
-		}
-		p.mu.Lock()
-		to := p.waiting[r.ID]
-		delete(p.waiting, r.ID)
-		p.mu.Unlock()
-		if to != nil {
-			to <- r // has room for it
-		}
+// deliver delivers an answer to the waiting request.
+func (p *peer) deliver(line string) {
+	var r reply
+	if err := json.Unmarshal([]byte(line), &r); err != nil {
+		return // not to us
 	}
-	if p.cmd != nil {
-		_ = p.cmd.Wait()
+	p.mu.Lock()
+	to := p.waiting[r.ID]
+	delete(p.waiting, r.ID)
+	p.mu.Unlock()
+	if to != nil {
+		to <- r // has room for it
 	}
+}
+
+// endCalls ends the requests of a peer that has ended.
+func (p *peer) endCalls() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, to := range p.waiting {
 		close(to)
 	}
 	p.waiting = nil
+	close(p.gone)
 }
 
 // errGone: the peer has ended before it answered.
@@ -190,7 +190,11 @@ func (p *peer) sendRequest(a ask) *call {
 	p.waiting[p.last] = c.got
 	// A pipe has room for far more than a test asks at a time. If the peer has
 	// ended the write fails, and listen is about to say so.
-	_, _ = p.in.Write(append(text, '\n'))
+	if p.conn != nil {
+		_, _ = p.conn.Write(append(text, '\n'))
+	} else {
+		_ = p.process.Tell(string(text))
+	}
 	return c
 }
 
@@ -254,8 +258,8 @@ func (p *peer) version(t *testing.T) string {
 // kill ends the peer as kill -9 does, and returns when it is gone.
 func (p *peer) kill(t *testing.T) {
 	t.Helper()
-	require.NotNil(t, p.cmd, "it shares its process")
-	require.NoError(t, p.cmd.Process.Kill())
+	require.NotNil(t, p.process, "it shares its process")
+	p.process.Kill()
 	<-p.gone
 }
 
@@ -263,13 +267,13 @@ func (p *peer) kill(t *testing.T) {
 // go on.
 func (p *peer) freeze(t *testing.T) {
 	t.Helper()
-	require.NotNil(t, p.cmd, "it shares its process")
-	require.NoError(t, p.cmd.Process.Signal(syscall.SIGSTOP))
+	require.NotNil(t, p.process, "it shares its process")
+	require.NoError(t, p.process.Freeze())
 }
 
 func (p *peer) thaw(t *testing.T) {
 	t.Helper()
-	require.NoError(t, p.cmd.Process.Signal(syscall.SIGCONT))
+	require.NoError(t, p.process.Thaw())
 }
 
 // end has the peer close its sessions, so that nothing of it is in the way of
@@ -278,11 +282,15 @@ func (p *peer) end(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	_, err := p.sendRequest(ask{"do": "bye"}).wait(ctx)
-	_ = p.in.Close()
+	if p.process != nil {
+		p.process.End()
+	} else {
+		_ = p.conn.Close()
+	}
 	if err != nil && !errors.Is(err, errGone) {
 		t.Errorf("end: %v", err)
-		if p.cmd != nil {
-			_ = p.cmd.Process.Kill()
+		if p.process != nil {
+			p.process.Kill()
 		}
 	}
 	<-p.gone

@@ -11,11 +11,11 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/subprocess"
 	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -433,33 +433,28 @@ func TestOnApacheAFrozenHolderIsRefusedByItsGuard(t *testing.T) {
 	const path = "/locks/frozen"
 	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestOnApacheAFrozenHolderIsRefusedByItsGuard$")
 	cmd.Env = append(os.Environ(), frozenHolder+"="+cluster.Connect())
-	in, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
 	cmd.Stderr = os.Stderr
-	require.NoError(t, cmd.Start())
-	lines := bufio.NewScanner(out)
-	require.True(t, lines.Scan())
-	require.Equal(t, "held", lines.Text())
+	holder, said, err := subprocess.StartLines(cmd)
+	require.NoError(t, err)
+	require.Equal(t, "held", <-said)
 
-	require.NoError(t, cmd.Process.Signal(syscall.SIGSTOP))
+	require.NoError(t, holder.Freeze())
 	next := world.Connect(t, cluster.Connect(), session.Options{Timeout: 30 * time.Second})
 	held, err := lock.New(next, path, nil).Lock(ctx)
 	require.NoError(t, err)
 	s := held.Session()
 	_, err = s.Create(ctx, "/written", []byte("by the new holder"), session.Persistent, nil)
 	require.NoError(t, err)
-	require.NoError(t, cmd.Process.Signal(syscall.SIGCONT))
-	_, err = fmt.Fprintln(in, "write")
-	require.NoError(t, err)
-	require.True(t, lines.Scan())
-	require.Equal(t, "knows=true refused=true", lines.Text())
+	require.NoError(t, holder.Thaw())
+	require.NoError(t, holder.Tell("write"))
+	require.Equal(t, "knows=true refused=true", <-said)
 	data, _, err := s.Get(ctx, "/written")
 	require.NoError(t, err)
 	require.Equal(t, "by the new holder", string(data))
-	require.NoError(t, in.Close())
-	require.NoError(t, cmd.Wait())
+	holder.End()
+	for range said { // the end of the test in that process
+	}
+	require.NoError(t, holder.Wait())
 	require.NoError(t, held.Unlock(ctx))
 }
 

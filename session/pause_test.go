@@ -3,18 +3,17 @@
 package session
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/subprocess"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
@@ -87,28 +86,29 @@ func lookAfterAPause(t *testing.T) (said string) {
 	defer func() { require.NoError(t, srv.Close()) }()
 	exe, err := os.Executable()
 	require.NoError(t, err)
-	child := exec.CommandContext(t.Context(), exe, "-test.run=^TestPausedHolder$", "-test.timeout=3m")
-	child.Env = append(os.Environ(), pausedAddr+"="+srv.Addr())
-	child.Stderr = os.Stderr
-	out, err := child.StdoutPipe()
+	cmd := exec.CommandContext(t.Context(), exe, "-test.run=^TestPausedHolder$", "-test.timeout=3m")
+	cmd.Env = append(os.Environ(), pausedAddr+"="+srv.Addr())
+	cmd.Stderr = os.Stderr
+	holder, lines, err := subprocess.StartLines(cmd)
 	require.NoError(t, err)
-	require.NoError(t, child.Start())
-	lines := bufio.NewScanner(out)
-	for lines.Scan() && lines.Text() != "holding" {
-		t.Log("child:", lines.Text())
+	for line := range lines {
+		if line == "holding" {
+			break
+		}
+		t.Log("child:", line)
 	}
-	require.NoError(t, child.Process.Signal(syscall.SIGSTOP))
+	require.NoError(t, holder.Freeze())
 	stopped := time.Now()
 	require.Eventually(t, func() bool {
 		return time.Since(stopped) > pausedTimeout+3*time.Second/2 && srv.Stats().Sessions == 0
 	}, time.Minute, 10*time.Millisecond)
-	require.NoError(t, child.Process.Signal(syscall.SIGCONT))
-	for lines.Scan() {
-		t.Log("child:", lines.Text())
-		if strings.HasPrefix(lines.Text(), "first look") {
-			said = lines.Text()
+	require.NoError(t, holder.Thaw())
+	for line := range lines {
+		t.Log("child:", line)
+		if strings.HasPrefix(line, "first look") {
+			said = line
 		}
 	}
-	require.NoError(t, child.Wait())
+	require.NoError(t, holder.Wait())
 	return said
 }

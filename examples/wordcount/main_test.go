@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/subprocess"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/workerctl"
 	"github.com/zkrecipes/zkrecipes/zktest"
@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 
 // worker is a process.
 type worker struct {
-	*exec.Cmd
-	lines chan string // the process's output; closed at its end
+	*subprocess.Process
+	lines <-chan string // the process's output; closed at its end
 }
 
 func startWorker(t *testing.T, servers, name, in, out string) *worker {
@@ -43,18 +43,9 @@ func startWorker(t *testing.T, servers, name, in, out string) *worker {
 	cmd := exec.CommandContext(t.Context(), self, "-servers", servers, "-workers", "3", "-name", name, "-in", in, "-out", out, "-pace", "50ms")
 	cmd.Env = append(os.Environ(), "WORDCOUNT=1")
 	cmd.Stderr = os.Stderr
-	stdout, err := cmd.StdoutPipe()
+	p, lines, err := subprocess.StartLines(cmd)
 	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	w := &worker{cmd, make(chan string, 1000)}
-	// Ends with the process, which every test waits for.
-	go func() {
-		defer close(w.lines)
-		for s := bufio.NewScanner(stdout); s.Scan(); {
-			w.lines <- s.Text()
-		}
-	}()
-	return w
+	return &worker{p, lines}
 }
 
 // await reads until the worker writes something that begins so.
@@ -119,7 +110,7 @@ func TestWordsAreCountedThoughWorkersAreKilled(t *testing.T) {
 				crew = append(crew, w)
 			}
 			crew[1].await(t, at)
-			require.NoError(t, crew[1].Process.Kill())
+			crew[1].Kill()
 			_ = crew[1].Wait() // it was killed
 			crew[1] = startWorker(t, server.Addr(), "b", in, out)
 			again := crew[1].await(t, "worker ")

@@ -36,6 +36,8 @@ const (
 	draws = "internal/chance"
 	// histories tells which random histories the tests run.
 	histories = "internal/seeds"
+	// processes runs processes: for the tool, the examples, and tests.
+	processes = "internal/subprocess"
 	// events are the types of what is observed, reports makes them of waits and holds.
 	events  = "observe"
 	reports = "internal/observing"
@@ -70,7 +72,7 @@ var layers = sync.OnceValue(func() []layer {
 	above := append(recipes(), "discovery", "session", events, reports, mechanics, formats+"/...", versions, names, parts, posts, receivers, userFails, waits)
 	out := []layer{
 		// The dashboard reads names, and finds predecessors, as the recipes do.
-		{"cmd", append(slices.Clone(public), "cmd/...", formats+"/...", versions, names, waits, "internal/contender")},
+		{"cmd", append(slices.Clone(public), "cmd/...", formats+"/...", versions, names, waits, processes, "internal/contender")},
 		// The packages shared by all commands of the tool know no recipe and no
 		// command.
 		{"cmd/zkr/internal/signals", []string{"cmd/zkr/internal/exit"}},
@@ -81,18 +83,19 @@ var layers = sync.OnceValue(func() []layer {
 		{events + "/prom", public},
 		{reports, []string{"session", events}},
 		{"cmd/zkr/internal/cli", []string{"cmd/zkr/internal/exit", "cmd/zkr/internal/signals", "session"}},
-		{"cmd/zkr/internal/supervise", []string{"cmd/zkr/internal/cli", "cmd/zkr/internal/exit", "cmd/zkr/internal/signals", "session"}},
+		{"cmd/zkr/internal/supervise", []string{"cmd/zkr/internal/cli", "cmd/zkr/internal/exit", "cmd/zkr/internal/signals", "session", processes}},
 		{"cmd/zkr/internal/takeaway", []string{"cmd/zkr/internal/cli", "cmd/zkr/internal/exit", "session"}},
 		{"examples", append(slices.Clone(public), "examples/internal/...")},
+		{"examples/internal/osproc", []string{processes}},
 		{"interop", public},
-		{"bench", public},
+		{"bench", append(slices.Clone(public), processes)},
 		{"discovery", []string{"cache", "session", events, "internal/..."}},
 		{"node", []string{"session", events, "internal/..."}},
 		{"discovery/provider", []string{"discovery", "cache", "session", "internal/..."}},
 		{"discovery/grpcresolver", []string{"discovery", "session"}},
 		// Its tests and examples hold a lock; so does the package that freezes holders.
 		{"fence", []string{"fence/...", "session", "lock", "internal/holding", "internal/receiver"}},
-		{"fence/internal", []string{"fence", "session", "lock", "zktest", "zktest/apache"}},
+		{"fence/internal", []string{"fence", "session", "lock", "zktest", "zktest/apache", processes}},
 		// Adapters to other libraries, and to net/http.
 		{"election/serving", []string{"election", "fence", "session", waits, receivers}},
 		{"election/grpcserving", []string{"election", "election/serving", "session"}},
@@ -113,6 +116,7 @@ var layers = sync.OnceValue(func() []layer {
 		{receivers, nil},
 		{userFails, nil},
 		{waits, nil},
+		{processes, nil},
 		{draws, nil},
 		{histories, nil},
 		{worlds, []string{"internal/...", "session", events, "zktest/..."}},
@@ -133,7 +137,7 @@ var layers = sync.OnceValue(func() []layer {
 		{"zktest/conformance", []string{"zktest", "zktest/apache", logins}},
 	}
 	// A command of the tool can be read by itself: it uses no other command.
-	shared := append(slices.Clone(public), formats+"/...", names)
+	shared := append(slices.Clone(public), formats+"/...", names, processes)
 	for _, dir := range []string{"browser", "cli", "cluster", "doctor", "exit", "exporter", "foreign", "history", "pipetest", "records", "signals", "supervise", "takeaway", "txnlog", "ui/...", "web"} {
 		shared = append(shared, "cmd/zkr/internal/"+dir)
 	}
@@ -160,7 +164,8 @@ func layerOf(dir string) (best layer, ok bool) {
 }
 
 // Arrows: packages import only packages below them. Tests may import, from
-// everywhere, their own package, its allowed imports, and the test server.
+// everywhere, their own package, its allowed imports, the test server, and the package
+// that runs processes.
 func Arrows(t *Tree) []Finding {
 	var out []Finding
 	t.code(func(f *File) {
@@ -184,7 +189,7 @@ func Arrows(t *Tree) []Finding {
 }
 
 func (l layer) allows(f *File, to string) bool {
-	if f.Test() && (to == f.Dir() || within(to, "zktest")) {
+	if f.Test() && (to == f.Dir() || to == processes || within(to, "zktest")) {
 		return true
 	}
 	if f.Path == heldExample {

@@ -3,17 +3,16 @@
 package ours
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/bench/internal/task"
+	"github.com/zkrecipes/zkrecipes/internal/subprocess"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
@@ -39,18 +38,13 @@ func startServer(t *testing.T) string {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), asServer+"=1")
-	in, err := cmd.StdinPipe()
+	server, lines, err := subprocess.StartLines(cmd)
 	require.NoError(t, err)
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
-		require.NoError(t, in.Close())
-		require.NoError(t, cmd.Wait())
+		server.End()
+		require.NoError(t, server.Wait())
 	})
-	addr, err := bufio.NewReader(out).ReadString('\n')
-	require.NoError(t, err)
-	return strings.TrimSpace(addr)
+	return <-lines
 }
 
 // A lock cycle takes 66 allocations and an addition 31; heartbeats add a part of one. The

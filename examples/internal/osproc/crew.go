@@ -1,14 +1,14 @@
 package osproc
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"sync"
 	"time"
+
+	"github.com/zkrecipes/zkrecipes/internal/subprocess"
 )
 
 // endTime is how long Dismiss waits for processes that were told to end.
@@ -17,8 +17,7 @@ const endTime = 30 * time.Second
 // Crew is processes of this program, each with a name and arguments of its own. A process
 // ends when its stdin does: see [UntilStdinEnds].
 type Crew struct {
-	report  func(name, line string)
-	readers sync.WaitGroup
+	report func(name, line string)
 
 	mu      sync.Mutex // guards the fields below
 	members map[string]*Process
@@ -33,12 +32,9 @@ func NewCrew(report func(name, line string)) *Crew {
 
 // Process is a process of a crew.
 type Process struct {
-	crew  *Crew
-	name  string
-	cmd   *exec.Cmd
-	stdin io.Closer
-	gone  chan struct{} // closed when the process has ended
-	err   error         // how the process has ended; read it after gone
+	*subprocess.Process
+	crew *Crew
+	name string
 
 	// told says that the end of the process is wanted, and killed that Kill was
 	// called. The crew's mu guards both.
@@ -54,38 +50,23 @@ func (c *Crew) Start(name string, args ...string) error {
 	cmd := exec.Command(self, args...)
 	cmd.Stderr = os.Stderr
 	// Ctrl-C is for this process, which then ends the others.
-	ownGroup(cmd)
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		return err
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	p := &Process{crew: c, name: name, cmd: cmd, stdin: stdin, gone: make(chan struct{})}
+	subprocess.OwnGroup(cmd)
+	p := &Process{crew: c, name: name}
 	c.mu.Lock()
-	c.members[name] = p
-	c.mu.Unlock()
-	// Waited for by Dismiss; ends with the process.
-	c.readers.Go(func() { p.readOutput(stdout) })
-	return nil
+	defer c.mu.Unlock()
+	p.Process, err = subprocess.Start(cmd, func(line string) { c.report(name, line) }, p.noteEnd)
+	if err == nil {
+		c.members[name] = p
+	}
+	return err
 }
 
-// readOutput reports the lines of the process until the process has ended.
-func (p *Process) readOutput(stdout io.Reader) {
-	defer close(p.gone)
-	for lines := bufio.NewScanner(stdout); lines.Scan(); {
-		p.crew.report(p.name, lines.Text())
-	}
-	p.err = p.cmd.Wait()
+// noteEnd is called when the process has ended.
+func (p *Process) noteEnd(state *os.ProcessState) {
 	p.crew.mu.Lock()
 	defer p.crew.mu.Unlock()
 	if !p.told && p.crew.failure == nil {
-		p.crew.failure = fmt.Errorf("%s has ended by itself: %v", p.name, p.cmd.ProcessState)
+		p.crew.failure = fmt.Errorf("%s has ended by itself: %v", p.name, state)
 	}
 }
 
@@ -124,20 +105,20 @@ func (p *Process) Kill() {
 	p.told, p.killed = true, true
 	p.crew.mu.Unlock()
 	p.crew.report(p.name, "KILLED")
-	_ = p.cmd.Process.Kill() // it may have ended
-	<-p.gone
+	p.Process.Kill()
+	<-p.Gone()
 }
 
 // Freeze stops the process until Thaw.
 func (p *Process) Freeze() {
 	p.crew.report(p.name, "FROZEN")
-	_ = p.cmd.Process.Signal(stop) // it may have ended
+	_ = p.Process.Freeze() // it may have ended
 }
 
 // Thaw lets a frozen process continue.
 func (p *Process) Thaw() {
 	p.crew.report(p.name, "THAWED")
-	_ = p.cmd.Process.Signal(resume) // it may have ended
+	_ = p.Process.Thaw() // it may have ended
 }
 
 // End tells the process to end, by closing its stdin.
@@ -145,16 +126,7 @@ func (p *Process) End() {
 	p.crew.mu.Lock()
 	p.told = true
 	p.crew.mu.Unlock()
-	_ = p.stdin.Close() // it may have ended
-}
-
-// Gone returns a channel that is closed when the process has ended.
-func (p *Process) Gone() <-chan struct{} { return p.gone }
-
-// Wait waits until the process has ended. The error says how, unless the exit code is 0.
-func (p *Process) Wait() error {
-	<-p.gone
-	return p.err
+	p.Process.End()
 }
 
 // all returns the processes.
@@ -170,7 +142,7 @@ func (c *Crew) all() (out []*Process) {
 // KillAll kills the processes that are left, and does not wait for their ends.
 func (c *Crew) KillAll() {
 	for _, p := range c.all() {
-		_ = p.cmd.Process.Kill() // it may have ended
+		p.Process.Kill()
 	}
 }
 
@@ -180,19 +152,18 @@ func (c *Crew) Dismiss() error {
 	var err error
 	for _, p := range c.all() {
 		p.End()
-		_ = p.cmd.Process.Signal(resume) // it may have ended
+		_ = p.Process.Thaw() // it may have ended
 	}
 	late := time.After(endTime)
 	for _, p := range c.all() {
 		select {
-		case <-p.gone:
+		case <-p.Gone():
 		case <-late:
-			_ = p.cmd.Process.Kill() // it may have ended
-			<-p.gone
+			p.Process.Kill()
+			<-p.Gone()
 			late = time.After(0)
 			err = errors.Join(err, fmt.Errorf("%s did not end when it was told to", p.name))
 		}
 	}
-	c.readers.Wait()
 	return err
 }

@@ -7,16 +7,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/fence"
+	"github.com/zkrecipes/zkrecipes/internal/subprocess"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
@@ -106,9 +105,9 @@ func (c Case) Run(t *testing.T, servers string) (refused bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer other.end(t)
+	defer other.end()
 	other.expect(t, "held")
-	if err := other.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+	if err := other.Freeze(); err != nil {
 		t.Fatal(err)
 	}
 	_, closeClient, err := c.takeAndWrite(ctx, servers, target, Next)
@@ -116,10 +115,10 @@ func (c Case) Run(t *testing.T, servers string) (refused bool) {
 		t.Fatalf("the next holder cannot write: %v", err)
 	}
 	defer closeClient()
-	if err := other.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+	if err := other.Thaw(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fmt.Fprintln(other.in, "write"); err != nil {
+	if err := other.Tell("write"); err != nil {
 		t.Fatal(err)
 	}
 	return other.expect(t, "refused", "written") == "refused"
@@ -192,9 +191,8 @@ func take(ctx context.Context, servers, target string) (Writer, func(), error) {
 
 // process is the other process.
 type process struct {
-	cmd   *exec.Cmd
-	in    io.WriteCloser
-	lines *bufio.Scanner
+	*subprocess.Process
+	lines <-chan string
 }
 
 // start starts this test binary as the other process of a test.
@@ -206,36 +204,28 @@ func start(ctx context.Context, test, servers, target string) (*process, error) 
 	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run="+strings.Join(parts, "/"))
 	cmd.Env = append(os.Environ(), serversEnv+"="+servers, targetEnv+"="+target)
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	return &process{cmd, in, bufio.NewScanner(out)}, cmd.Start()
+	p, lines, err := subprocess.StartLines(cmd)
+	return &process{p, lines}, err
 }
 
 // expect returns the next line of the process, which must be one of want.
 func (p *process) expect(t *testing.T, want ...string) string {
 	t.Helper()
-	if !p.lines.Scan() {
+	said, more := <-p.lines
+	if !more {
 		t.Fatalf("the other process has ended instead of saying %q", want)
 	}
 	for _, line := range want {
-		if p.lines.Text() == line {
+		if said == line {
 			return line
 		}
 	}
-	t.Fatalf("the other process says %q instead of %q", p.lines.Text(), want)
+	t.Fatalf("the other process says %q instead of %q", said, want)
 	return ""
 }
 
 // end kills the process, which may be frozen, and waits for its end.
-func (p *process) end(t *testing.T) {
-	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		t.Errorf("end the other process: %v", err)
-	}
-	_ = p.cmd.Wait() // killed, or ended by itself
+func (p *process) end() {
+	p.Kill()
+	_ = p.Wait() // killed, or ended by itself
 }

@@ -1,5 +1,7 @@
 package cluster
 
+import "github.com/zkrecipes/zkrecipes/internal/subprocess"
+
 // tag is a word in a colored field.
 type tag struct{ Class, Text, Title string }
 
@@ -64,7 +66,7 @@ func (r rowWith) Orders() []button {
 	}
 	if p != nil {
 		switch {
-		case p.State == running && canFreeze:
+		case p.State == running && subprocess.CanFreeze:
 			add(Freeze, "Freeze", "SIGSTOP: the process does not run until it is resumed")
 		case p.State == frozen:
 			add(Resume, "Resume", "SIGCONT: the process runs again, and finds out what it has missed")

@@ -1,20 +1,18 @@
 package cluster
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
+
+	"github.com/zkrecipes/zkrecipes/internal/subprocess"
 )
 
 // Crew is the set of processes kept by Run.
@@ -24,9 +22,8 @@ type Crew struct {
 	spawn     Spawn
 	changed   func()
 
-	starts  chan func() // carried out by Run, on its locked thread
-	over    chan struct{}
-	readers sync.WaitGroup
+	starts chan func() // carried out by Run, on its locked thread
+	over   chan struct{}
 
 	// mu guards members, in the order of their addition, and their contents.
 	mu      sync.Mutex
@@ -35,7 +32,7 @@ type Crew struct {
 
 type member struct {
 	Process
-	cmd   *exec.Cmd
+	child *subprocess.Process // the latest; nil before the first
 	proxy *Proxy
 	port  int
 }
@@ -68,13 +65,15 @@ func (c *Crew) Run(ctx context.Context) {
 	c.mu.Lock()
 	members := c.members
 	for _, m := range members {
-		if m.cmd != nil {
-			_ = m.cmd.Process.Kill()
+		if m.child != nil {
+			m.child.Kill()
 		}
 	}
 	c.mu.Unlock()
-	c.readers.Wait()
 	for _, m := range members {
+		if m.child != nil {
+			<-m.child.Gone()
+		}
 		m.proxy.Close()
 	}
 }
@@ -156,13 +155,13 @@ func (c *Crew) Do(ctx context.Context, name string, what Order) error {
 	alive := m.State == running || m.State == frozen
 	switch {
 	case what == Kill && (alive || m.State == starting):
-		return m.signal(syscall.SIGKILL)
-	case what == Freeze && !canFreeze:
+		return m.tell(func() error { return m.child.Signal(os.Kill) })
+	case what == Freeze && !subprocess.CanFreeze:
 		return errNoFreeze
 	case what == Freeze && m.State == running:
-		return m.turn(signalStop, frozen)
+		return m.turn(m.child.Freeze, frozen)
 	case what == Resume && m.State == frozen:
-		return m.turn(signalContinue, running)
+		return m.turn(m.child.Thaw, running)
 	case what == Cut && alive:
 		m.proxy.Cut()
 		return nil
@@ -173,17 +172,18 @@ func (c *Crew) Do(ctx context.Context, name string, what Order) error {
 	return errNotNow
 }
 
-func (m *member) signal(sig syscall.Signal) error {
-	err := m.cmd.Process.Signal(sig)
-	if errors.Is(err, os.ErrProcessDone) { // follow is about to say so
+// tell sends a signal.
+func (m *member) tell(send func() error) error {
+	err := send()
+	if errors.Is(err, os.ErrProcessDone) { // its end is about to be reported
 		return errNotNow
 	}
 	return err
 }
 
 // turn changes the state of the process by a signal.
-func (m *member) turn(sig syscall.Signal, state string) error {
-	if err := m.signal(sig); err != nil {
+func (m *member) turn(send func() error, state string) error {
+	if err := m.tell(send); err != nil {
 		return err
 	}
 	m.State, m.Since = state, time.Now()
@@ -225,42 +225,39 @@ func (c *Crew) startProcess(m *member) error {
 	if m.State != exited {
 		return errNotNow
 	}
-	cmd := c.spawn(m.Name, listenAddress(m.port), m.proxy.Servers())
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
+	// Its stdin ends with this process, however this process ends.
+	node, err := subprocess.Start(c.spawn(m.Name, listenAddress(m.port), m.proxy.Servers()),
+		func(line string) { c.noteAddress(m, line) }, func(end *os.ProcessState) { c.noteEnd(m, end) })
 	if err != nil {
 		return fmt.Errorf("start %s: %w", m.Name, err)
 	}
 	// Not earlier: an ordered cut lasts until the next process exists.
 	// Connections dialed by the new process until now wait for Heal.
 	m.proxy.Heal()
-	m.cmd = cmd
-	m.Process = Process{Name: m.Name, PID: cmd.Process.Pid, State: starting, Since: time.Now()}
-	// Waited for by Run, which kills the process; ends with the process.
-	c.readers.Go(func() { c.follow(m, cmd, out) })
+	m.child = node
+	m.Process = Process{Name: m.Name, PID: node.PID(), State: starting, Since: time.Now()}
 	return nil
 }
 
-// follow hears where the process listens, and waits for its end.
-func (c *Crew) follow(m *member, cmd *exec.Cmd, out io.Reader) {
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		var r Ready
-		if json.Unmarshal(lines.Bytes(), &r) != nil || r.Address == "" {
-			continue
-		}
-		c.mu.Lock()
-		if m.State == starting {
-			m.State = running
-		}
-		m.Address = r.Address
-		c.mu.Unlock()
-		c.changed()
+// noteAddress reads where the process listens, from a line of its output.
+func (c *Crew) noteAddress(m *member, line string) {
+	var r Ready
+	if json.Unmarshal([]byte(line), &r) != nil || r.Address == "" {
+		return
 	}
-	_ = cmd.Wait() // the process state has the exit status
 	c.mu.Lock()
-	m.State, m.Since, m.Exit = exited, time.Now(), cmd.ProcessState.String()
+	if m.State == starting {
+		m.State = running
+	}
+	m.Address = r.Address
+	c.mu.Unlock()
+	c.changed()
+}
+
+// noteEnd is called when the process has ended.
+func (c *Crew) noteEnd(m *member, end *os.ProcessState) {
+	c.mu.Lock()
+	m.State, m.Since, m.Exit = exited, time.Now(), end.String()
 	c.mu.Unlock()
 	c.changed()
 }

@@ -77,8 +77,6 @@ func (b *bed) crew(mode string) (c *Crew, stop func()) {
 	return b.crewOf(servers, 0, func(name, listen, servers string) *exec.Cmd {
 		cmd := exec.Command(os.Args[0], name, listen, servers)
 		cmd.Env = append(os.Environ(), standInMode+"="+mode)
-		_, err := cmd.StdinPipe()
-		assert.NoError(b, err)
 		return cmd
 	})
 }
@@ -192,7 +190,6 @@ func TestCutLastsUntilTheNextProcessIsThere(t *testing.T) {
 		}
 		cmd := exec.Command(os.Args[0], name, listen, servers)
 		cmd.Env = append(os.Environ(), standInMode+"=node")
-		_, _ = cmd.StdinPipe()
 		return cmd
 	})
 	b.add(c, running)

@@ -18,6 +18,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/supervise"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/web"
+	"github.com/zkrecipes/zkrecipes/internal/subprocess"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 	"golang.org/x/sync/errgroup"
@@ -252,9 +253,8 @@ func (c *clusterDemo) spawn(secret cluster.Secret) cluster.Spawn {
 		cmd.Env = append(c.app.handedDown(), TokenEnv+"="+string(secret))
 		cmd.Stderr = c.app.Stderr
 		// Ctrl-C is for the demonstration, which then ends its nodes.
-		supervise.OwnGroup(cmd)
+		subprocess.OwnGroup(cmd)
 		supervise.DieWithParent(cmd.SysProcAttr)
-		_, _ = cmd.StdinPipe() // the pipe ends with this process, however the process ends
 		return cmd
 	}
 }

@@ -1,20 +1,18 @@
 package democmd
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
-	"sync"
 	"syscall"
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/signals"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/supervise"
+	"github.com/zkrecipes/zkrecipes/internal/subprocess"
 )
 
 // sceneLimit bounds every wait of the demonstration, in session timeouts.
@@ -28,19 +26,13 @@ type crew struct {
 	judge   *judge
 	show    *timeline
 	events  chan Event
-	members map[string]*member
-	readers sync.WaitGroup
+	members map[string]*subprocess.Process
 
 	past []Event // events that await has received for later calls
 }
 
-type member struct {
-	cmd    *exec.Cmd
-	orders io.WriteCloser
-}
-
 func newCrew(servers string, timeout time.Duration, stderr *os.File, judge *judge, show *timeline) *crew {
-	return &crew{servers: servers, timeout: timeout, stderr: stderr, judge: judge, show: show, events: make(chan Event), members: map[string]*member{}}
+	return &crew{servers: servers, timeout: timeout, stderr: stderr, judge: judge, show: show, events: make(chan Event), members: map[string]*subprocess.Process{}}
 }
 
 // startWorker starts a worker. The calling goroutine must be locked to its thread.
@@ -52,30 +44,18 @@ func (c *crew) startWorker(name string) error {
 	cmd := exec.Command(self, "demo-worker", name, "--servers", c.servers, "--session-timeout", c.timeout.String())
 	cmd.Stderr = c.stderr
 	// Ctrl-C is for the demonstration, which then ends its workers.
-	supervise.OwnGroup(cmd)
+	subprocess.OwnGroup(cmd)
 	supervise.DieWithParent(cmd.SysProcAttr)
-	orders, err := cmd.StdinPipe()
+	worker, err := subprocess.Start(cmd, func(line string) {
+		var e Event
+		if json.Unmarshal([]byte(line), &e) == nil {
+			c.events <- e
+		}
+	}, nil)
 	if err != nil {
-		return err
-	}
-	reports, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start a worker: %w", err)
 	}
-	c.members[name] = &member{cmd, orders}
-	// Waited for by dismiss; ends with the worker, which has the other end of
-	// the pipe.
-	c.readers.Go(func() {
-		for lines := bufio.NewScanner(reports); lines.Scan(); {
-			var e Event
-			if json.Unmarshal(lines.Bytes(), &e) == nil {
-				c.events <- e
-			}
-		}
-	})
+	c.members[name] = worker
 	return nil
 }
 
@@ -150,7 +130,7 @@ func (c *crew) watch(ctx context.Context, d time.Duration) error {
 // worker: the worker surely runs only in between.
 func (c *crew) do(name string, sig syscall.Signal, what string) time.Time {
 	before := time.Now()
-	_ = c.members[name].cmd.Process.Signal(sig)
+	_ = c.members[name].Signal(sig)
 	e := Event{At: time.Now(), Worker: name, Event: what}
 	if sig == signals.Cont {
 		e.At = before
@@ -165,30 +145,21 @@ func (c *crew) wake(name string) time.Time   { return c.do(name, signals.Cont, "
 
 // order sends a worker an order.
 func (c *crew) order(name, what string) error {
-	_, err := fmt.Fprintln(c.members[name].orders, what)
-	return err
+	return c.members[name].Tell(what)
 }
 
 // dismiss ends all workers and waits for them.
 func (c *crew) dismiss() {
 	for _, m := range c.members {
-		_ = m.orders.Close()
-		_ = m.cmd.Process.Kill()
-	}
-	gone := make(chan struct{})
-	// Waited for below; ends when the readers have ended: their workers are dead.
-	go func() {
-		c.readers.Wait()
-		close(gone)
-	}()
-	for over := false; !over; {
-		select {
-		case <-c.events: // too late to matter
-		case <-gone:
-			over = true
-		}
+		m.Kill()
 	}
 	for _, m := range c.members {
-		_ = m.cmd.Wait()
+		for over := false; !over; {
+			select {
+			case <-c.events: // too late to matter
+			case <-m.Gone():
+				over = true
+			}
+		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+
+	"github.com/zkrecipes/zkrecipes/internal/subprocess"
 )
 
 // startGroup starts argv in a process group of its own. The calling goroutine
@@ -15,7 +17,7 @@ import (
 func startGroup(argv, env []string, in, out, errs *os.File) (*group, error) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, in, out, errs
-	OwnGroup(cmd)
+	subprocess.OwnGroup(cmd)
 	DieWithParent(cmd.SysProcAttr)
 	AdoptOrphans()
 	if err := cmd.Start(); err != nil {

@@ -2,17 +2,11 @@
 
 package supervise
 
-import (
-	"os/exec"
-	"syscall"
-)
+import "syscall"
 
 // RunsCommands reports that this system has the process groups and signals for
 // stopping a command before the hold is lost.
 const RunsCommands = true
-
-// OwnGroup starts cmd in a process group of its own.
-func OwnGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // statusNumber turns the end of a process into a number, and statusFrom turns
 // the number back.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/signals"
+	"github.com/zkrecipes/zkrecipes/internal/subprocess"
 )
 
 // Supervisors run commands concurrently, each with a supervisor of its own.
@@ -33,7 +34,7 @@ func NewSupervisor(grace time.Duration, flags, argv, env []string) (*exec.Cmd, e
 	cmd.Args[0] = os.Args[0]
 	cmd.Env = append(os.Environ(), env...)
 	// Ctrl-C is for zkr, which then ends the commands gracefully.
-	OwnGroup(cmd)
+	subprocess.OwnGroup(cmd)
 	return cmd, nil
 }
 

@@ -1,7 +1,6 @@
 package ui_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"net/http/httptest"
@@ -15,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui"
+	"github.com/zkrecipes/zkrecipes/internal/subprocess"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
@@ -76,22 +76,22 @@ func makesWithKazoo(t *testing.T, python, servers, root string) {
 	cmd := exec.Command(python, "testdata/recipes.py", servers, root)
 	var said strings.Builder
 	cmd.Stderr = &said
-	in, err := cmd.StdinPipe()
+	kazoo, lines, err := subprocess.StartLines(cmd)
 	require.NoError(t, err)
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
-		_ = in.Close()
-		late := time.AfterFunc(limit, func() { _ = cmd.Process.Kill() })
-		_ = cmd.Wait()
+		kazoo.End()
+		late := time.AfterFunc(limit, kazoo.Kill)
+		_ = kazoo.Wait()
 		late.Stop()
 	})
-	stuck := time.AfterFunc(2*limit, func() { _ = cmd.Process.Kill() })
+	stuck := time.AfterFunc(2*limit, kazoo.Kill)
 	defer stuck.Stop()
-	line, err := bufio.NewReader(out).ReadString('\n')
-	require.NoError(t, err, "%s", &said)
-	require.Equal(t, "READY\n", line)
+	line, ok := <-lines
+	if !ok {
+		_ = kazoo.Wait()
+		t.Fatal(&said)
+	}
+	require.Equal(t, "READY", line)
 }
 
 // watch serves a dashboard for a path of real servers.
