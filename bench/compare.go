@@ -187,7 +187,7 @@ func (c *contest) measure(ctx context.Context, w workload, peer string) (answer 
 			return answer, fmt.Errorf("prepare: %w", err)
 		}
 	}
-	answer, err = c.running[peer].ask(limit, t, w.writer(c.znodes, t.Path))
+	answer, err = c.running[peer].runTask(limit, t, w.writer(c.znodes, t.Path))
 	if err != nil {
 		c.running[peer].kill() // before removing znodes still in use
 		delete(c.running, peer)

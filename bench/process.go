@@ -36,7 +36,7 @@ func launch(ctx context.Context, cmd *exec.Cmd) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	hello, err := p.ask(ctx, task.Task{Kind: task.Hello}, nil)
+	hello, err := p.runTask(ctx, task.Task{Kind: task.Hello}, nil)
 	if err != nil {
 		p.kill()
 		return nil, err
@@ -53,10 +53,10 @@ func (p *process) readAnswer(line string) {
 	p.answers <- a
 }
 
-// ask lets the peer do a task. When the peer is ready, write runs concurrently,
+// runTask lets the peer do a task. When the peer is ready, write runs concurrently,
 // and its context ends with the peer's answer. After an error the peer can only
 // be killed.
-func (p *process) ask(ctx context.Context, t task.Task, write func(context.Context) error) (task.Answer, error) {
+func (p *process) runTask(ctx context.Context, t task.Task, write func(context.Context) error) (task.Answer, error) {
 	line, err := json.Marshal(t)
 	if err != nil {
 		return task.Answer{}, err

@@ -40,7 +40,7 @@ func TestAPeerSaysWhatItIsAndAnswers(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "shell", p.version)
 	for _, want := range []float64{2.5, 3} {
-		a, err := p.ask(t.Context(), task.Task{}, nil)
+		a, err := p.runTask(t.Context(), task.Task{}, nil)
 		require.NoError(t, err)
 		require.InDelta(t, want, a.Value, 0)
 	}
@@ -51,7 +51,7 @@ func TestTheWriterWorksFromReadyUntilTheAnswer(t *testing.T) {
 	p, err := script(t, hello+`read t; echo '{"ready":true}'; read t; echo '{"value":1}'; read t`)
 	require.NoError(t, err)
 	ended := false
-	a, err := p.ask(t.Context(), task.Task{}, func(ctx context.Context) error {
+	a, err := p.runTask(t.Context(), task.Task{}, func(ctx context.Context) error {
 		if err := p.Tell("written"); err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func TestAWriterThatFailsEndsTheRun(t *testing.T) {
 	p, err := script(t, hello+`read t; echo '{"ready":true}'; read t`)
 	require.NoError(t, err)
 	broken := errors.New("broken")
-	_, err = p.ask(t.Context(), task.Task{}, func(context.Context) error { return broken })
+	_, err = p.runTask(t.Context(), task.Task{}, func(context.Context) error { return broken })
 	require.ErrorIs(t, err, broken)
 }
 
@@ -84,7 +84,7 @@ func TestFailureOfAPeerIsAnError(t *testing.T) {
 	} {
 		p, err := script(t, hello+text)
 		require.NoError(t, err)
-		_, err = p.ask(t.Context(), task.Task{}, func(ctx context.Context) error { return nil })
+		_, err = p.runTask(t.Context(), task.Task{}, func(ctx context.Context) error { return nil })
 		require.ErrorContains(t, err, want)
 	}
 }
@@ -94,7 +94,7 @@ func TestAPeerThatHangsIsLeftWhenTheContextEnds(t *testing.T) {
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err = p.ask(ctx, task.Task{}, nil)
+	_, err = p.runTask(ctx, task.Task{}, nil)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	p.end(ctx) // kills the peer
 	require.NotNil(t, p.State())

@@ -144,12 +144,12 @@ func (r row) judgeRatios() []string {
 	if r.low > 0 {
 		between = ratioText(r.low) + " to " + ratioText(r.high)
 	}
-	best, floor := r.judge(r.ratio, r.aim), r.judge(r.toFloor, r.floorAim)
+	best, floor := r.compareWithAim(r.ratio, r.aim), r.compareWithAim(r.toFloor, r.floorAim)
 	return append([]string{best[0], between, best[1], best[2]}, floor...)
 }
 
-// judge is a ratio, its target, and the result.
-func (r row) judge(ratio, aim float64) []string {
+// compareWithAim is a ratio, its target, and the result.
+func (r row) compareWithAim(ratio, aim float64) []string {
 	out := []string{"-", "-", ""}
 	if ratio > 0 {
 		out[0] = ratioText(ratio)

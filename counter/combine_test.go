@@ -56,8 +56,8 @@ func TestMixedBatchIsAsIfOneAfterTheOther(t *testing.T) {
 		c := counter.New(w.Client(), path, nil)
 		w.add(c, 1)
 		w.slowly()
-		first := w.begin(w.Ctx, c, 1) // 2
-		big := w.begin(w.Ctx, c, math.MaxInt64)
+		first := w.startAdd(w.Ctx, c, 1) // 2
+		big := w.startAdd(w.Ctx, c, math.MaxInt64)
 		var swaps []chan bool
 		for _, pair := range [][2]int64{{2, 5}, {2, 6}} {
 			swapped := make(chan bool, 1)
@@ -72,7 +72,7 @@ func TestMixedBatchIsAsIfOneAfterTheOther(t *testing.T) {
 			}()
 			w.Settle()
 		}
-		last := w.begin(w.Ctx, c, 10)
+		last := w.startAdd(w.Ctx, c, 10)
 		require.EqualValues(w, 2, (<-first).value)
 		require.ErrorIs(w, (<-big).err, counter.ErrOverflow)
 		require.True(w, <-swaps[0])
@@ -89,10 +89,10 @@ func TestChangeWhoseCallerLeavesBeforeItIsSentIsNotMade(t *testing.T) {
 		c := counter.New(w.Client(), path, nil)
 		w.add(c, 1)
 		w.slowly()
-		first := w.begin(w.Ctx, c, 1)
+		first := w.startAdd(w.Ctx, c, 1)
 		ctx, cancel := context.WithCancelCause(w.Ctx)
-		second := w.begin(ctx, c, 100)
-		third := w.begin(w.Ctx, c, 1)
+		second := w.startAdd(ctx, c, 100)
+		third := w.startAdd(w.Ctx, c, 1)
 		why := errors.New("no longer needed")
 		cancel(why)
 		got := <-second
@@ -110,8 +110,8 @@ func TestCallerThatLeavesAfterItsChangeWasSentCannotKnow(t *testing.T) {
 		w.add(c, 1)
 		w.slowly()
 		ctx, cancel := context.WithCancel(w.Ctx)
-		first := w.begin(ctx, c, 1)
-		second := w.begin(w.Ctx, c, 1) // waits behind the first
+		first := w.startAdd(ctx, c, 1)
+		second := w.startAdd(w.Ctx, c, 1) // waits behind the first
 		cancel()
 		got := <-first
 		require.ErrorIs(w, got.err, context.Canceled)
@@ -130,8 +130,8 @@ func TestChangeThatWaitsForAConnectionIsNotMadeOnceItsCallerHasLeft(t *testing.T
 		require.NoError(w, w.Server.Stop(1))
 		w.Settle()
 		ctx, cancel := context.WithCancel(w.Ctx)
-		first := w.begin(ctx, c, 10)
-		second := w.begin(w.Ctx, c, 100)
+		first := w.startAdd(ctx, c, 10)
+		second := w.startAdd(w.Ctx, c, 100)
 		cancel()
 		got := <-first
 		require.ErrorIs(w, got.err, context.Canceled)
@@ -177,8 +177,8 @@ func TestRestOfALostBatchStaysPending(t *testing.T) {
 						}
 						return zktest.Action{}
 					})
-					busy := w.begin(w.Ctx, c, 1)
-					first := w.begin(ctx, c, 1) // 2; the swap depends on this value
+					busy := w.startAdd(w.Ctx, c, 1)
+					first := w.startAdd(ctx, c, 1) // 2; the swap depends on this value
 					second := make(chan error, 1)
 					// Its error is waited for below; ends with the change.
 					go func() { second <- change(w, c) }()
@@ -211,7 +211,7 @@ func TestNextChangeAfterOneThatAllHaveLeft(t *testing.T) {
 			w.add(c, 1)
 			w.slowly()
 			ctx, cancel := context.WithCancel(w.Ctx)
-			first := w.begin(ctx, c, 1)
+			first := w.startAdd(ctx, c, 1)
 			cancel()
 			w.Server.Heal()
 			if wait > 0 {
@@ -295,8 +295,8 @@ func TestCloseEndsAllWaitingCalls(t *testing.T) {
 		c := counter.New(client, path, nil)
 		w.add(c, 1)
 		w.Server.BlackHole(zktest.Link{Client: "c1"}, zktest.Both)
-		sent := w.begin(w.Ctx, c, 1)
-		waits := w.begin(w.Ctx, c, 1)
+		sent := w.startAdd(w.Ctx, c, 1)
+		waits := w.startAdd(w.Ctx, c, 1)
 		over, cancel := context.WithTimeout(w.Ctx, time.Second)
 		defer cancel()
 		_ = client.Close(over) // its server does not answer

@@ -111,8 +111,8 @@ func TestSetBehindARefusedChangeIsMade_CH40(t *testing.T) {
 		w.add(c, 4)
 		require.NoError(w, w.Server.SetVersion(path, -1))
 		w.Server.Delay(zktest.Link{}, zktest.Both, oneWay)
-		busy := w.begin(w.Ctx, c, 1)
-		add, set := w.begin(w.Ctx, c, 1), make(chan error, 1)
+		busy := w.startAdd(w.Ctx, c, 1)
+		add, set := w.startAdd(w.Ctx, c, 1), make(chan error, 1)
 		// Waited for below; ends with the Set.
 		go func() { set <- c.Set(w.Ctx, 20) }()
 		require.ErrorIs(w, (<-busy).err, counter.ErrVersion)

@@ -85,8 +85,8 @@ type added struct {
 	err   error
 }
 
-// begin starts c.Add and returns when it waits or has ended.
-func (w *World) begin(ctx context.Context, c *counter.Counter, delta int64) <-chan added {
+// startAdd starts c.Add and returns when it waits or has ended.
+func (w *World) startAdd(ctx context.Context, c *counter.Counter, delta int64) <-chan added {
 	out := make(chan added, 1)
 	// The bubble waits for the goroutine; it ends with ctx at the latest.
 	go func() {

@@ -107,7 +107,7 @@ func (b *backlog) classOf(labels []string) *backlogClass {
 
 // put adds a task, or replaces it.
 func (b *backlog) put(t *seen) {
-	b.drop(t.ID)
+	b.dropTask(t.ID)
 	c := b.classOf(t.Labels)
 	it := &backlogItem{
 		id: strings.Clone(t.ID), czxid: t.czxid, mzxid: t.mzxid, run: hashRun(t.Run), submitted: t.Submitted.UnixMilli(),
@@ -118,8 +118,8 @@ func (b *backlog) put(t *seen) {
 	heap.Push(&b.oldest, it)
 }
 
-// drop takes a task out, if it is here, or is coming.
-func (b *backlog) drop(id string) {
+// dropTask takes a task out, if it is here, or is coming.
+func (b *backlog) dropTask(id string) {
 	if it := b.items[id]; it != nil {
 		b.remove(it)
 		b.forget(it.class)
@@ -144,8 +144,8 @@ func (b *backlog) forget(c *backlogClass) {
 	}
 }
 
-// take takes the next tasks of a class out, at most n: they are coming.
-func (b *backlog) take(c *backlogClass, n int) (ids []string) {
+// takeNext takes the next tasks of a class out, at most n: they are coming.
+func (b *backlog) takeNext(c *backlogClass, n int) (ids []string) {
 	for len(c.turn) > 0 && len(ids) < n {
 		it := c.turn[0]
 		if c.coming == 0 {

@@ -43,7 +43,7 @@ func (w *backlogWorld) add(priority int, labels ...string) seen {
 func (w *backlogWorld) step() {
 	for _, c := range w.sc.backlog.classes {
 		if w.sc.needsTasks() {
-			for _, id := range w.sc.backlog.take(c, refill) {
+			for _, id := range w.sc.backlog.takeNext(c, refill) {
 				w.sc.showTask(w.tasks[id], true)
 			}
 		}
@@ -156,7 +156,7 @@ func TestBacklogFollowsTheTasks(t *testing.T) {
 					w.sc.showTask(task, false)
 					require.Zero(t, w.sc.backlog.items[id])
 					w.sc.dropTask(id, maxZxid)
-					w.sc.backlog.drop(id)
+					w.sc.backlog.dropTask(id)
 					delete(w.tasks, id)
 					break
 				}
@@ -192,7 +192,7 @@ func TestTaskWaitsForTheTaskBeforeIt(t *testing.T) {
 	var class *backlogClass
 	for _, class = range w.sc.backlog.classes {
 	}
-	ids := w.sc.backlog.take(class, 10)
+	ids := w.sc.backlog.takeNext(class, 10)
 	late := w.add(0)
 	w.sc.putTask(late)
 	w.step()

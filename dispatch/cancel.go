@@ -35,7 +35,7 @@ func (q *Queue) Cancel(ctx context.Context, id string) error {
 			return nil, fmt.Errorf("%w: %q is %s", ErrState, id, t.State)
 		}
 		next := t.canceledBy(call, time.Now())
-		c.note(t, next)
+		c.noteAttempt(t, next)
 		return q.finishTask(t, next, nil), nil
 	})
 }
@@ -61,7 +61,7 @@ func (q *Queue) Requeue(ctx context.Context, id string) error {
 			return nil, fmt.Errorf("%w: %q is %s", ErrState, id, t.State)
 		}
 		next := t.requeuedBy(call)
-		c.note(t, next)
+		c.noteAttempt(t, next)
 		return append(q.setTask(t, next), deleteNode(q.resultPath(id), -1)), c.reclaimKey(c.tx, t)
 	})
 }

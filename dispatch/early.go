@@ -51,7 +51,7 @@ func (t *mastership) readAssigned(ctx context.Context) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.view != nil {
-		t.view.inbox.ask(paths, true)
+		t.view.inbox.requestReads(paths, true)
 	}
 	return nil
 }

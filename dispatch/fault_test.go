@@ -47,9 +47,9 @@ func (c *crew) start(run func(context.Context) error) {
 	})
 }
 
-// begin starts parts: "m" is a master, "w" a worker, of the other client;
+// startCrew starts parts: "m" is a master, "w" a worker, of the other client;
 // capitals are roles of the tested client.
-func begin(e *matrix.Env, p *world.Party, parts string, h dispatch.Handler) *crew {
+func startCrew(e *matrix.Env, p *world.Party, parts string, h dispatch.Handler) *crew {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &crew{server: e.Server, ctx: ctx, stop: cancel, queue: dispatch.New(p.Other, path, nil), ends: map[string]int{}, there: map[string]bool{}}
 	candidate := make(chan struct{})
@@ -201,7 +201,7 @@ func report(t *testing.T, tr world.Trial, pairs ...matrix.Fault) {
 // with is a Setup with roles and waiting tasks.
 func with(parts string, h dispatch.Handler, tasks ...dispatch.Task) func(*matrix.Env, *world.Party) error {
 	return func(e *matrix.Env, p *world.Party) error {
-		c := begin(e, p, parts, h)
+		c := startCrew(e, p, parts, h)
 		for _, t := range tasks {
 			if _, err := c.queue.Submit(context.Background(), t); err != nil {
 				return err

@@ -118,7 +118,7 @@ func (h *heldTask) callHandler() (output []byte, err error) {
 		Deadline: t.Deadline, LastFailure: t.LastFailure,
 		held: h,
 	}
-	h.observed.begin(a)
+	h.observed.beginAttempt(a)
 	output, err = h.ws.handler(h.ctx, a)
 	return output, usererror.Usable(err)
 }

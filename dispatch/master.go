@@ -241,7 +241,7 @@ func (t *mastership) updateScheduler(f func(sc *scheduler)) {
 	t.mu.Lock()
 	f(t.scheduler)
 	if t.view != nil && len(t.scheduler.changed) > 0 {
-		t.view.inbox.ask(t.taskPaths(t.scheduler.changed), false)
+		t.view.inbox.requestReads(t.taskPaths(t.scheduler.changed), false)
 		t.scheduler.changed = nil
 	}
 	t.counts.noteChangeLocked()

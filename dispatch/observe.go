@@ -59,8 +59,8 @@ type stateChange struct {
 	next record
 }
 
-// note notes the change that the attempt makes, for an observer.
-func (c *taskChange) note(t *seen, next record) {
+// noteAttempt notes the change that the attempt makes, for an observer.
+func (c *taskChange) noteAttempt(t *seen, next record) {
 	if c.q.client.Observer() != nil {
 		c.change = &stateChange{*t, next}
 	}
@@ -119,8 +119,8 @@ type lossContext struct {
 // Context ends with the loss.
 func (l lossContext) Context() context.Context { return l.ctx }
 
-// begin reports that the handler gets a.
-func (o *observedAttempt) begin(a *Attempt) {
+// beginAttempt reports that the handler gets a.
+func (o *observedAttempt) beginAttempt(a *Attempt) {
 	if o != nil {
 		ws := a.held.ws
 		o.hold = observing.BeginHold(ws.stop, ws.client, observe.Attempt, string(ws.layout), lossContext{a, o.ctx})

@@ -109,7 +109,7 @@ func TestEventsOfTasksUnderEveryFault(t *testing.T) {
 	t.Parallel()
 	world.Trial{
 		Name: "Submit, Cancel, Requeue, Cancel, Collect", Shows: ofTasks, Watched: true,
-		Setup: func(e *matrix.Env, p *world.Party) error { begin(e, p, "", echo); return nil },
+		Setup: func(e *matrix.Env, p *world.Party) error { startCrew(e, p, "", echo); return nil },
 		Op: func(ctx context.Context, p *world.Party) error {
 			q := dispatch.New(p.Tested, path, nil)
 			_, err := q.Submit(ctx, numbered(1))

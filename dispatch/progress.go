@@ -73,8 +73,8 @@ func (p *progress) put(h *heldTask, report taskformat.Progress) {
 	}
 }
 
-// take takes the reports that are to be written; none ends the writing.
-func (p *progress) take() map[*heldTask]taskformat.Progress {
+// takeReports takes the reports that are to be written; none ends the writing.
+func (p *progress) takeReports() map[*heldTask]taskformat.Progress {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	out := p.pending
@@ -85,7 +85,7 @@ func (p *progress) take() map[*heldTask]taskformat.Progress {
 // write writes reports until there are none.
 func (p *progress) write(ws *workerSession) {
 	ctx := ws.hold.Context()
-	for batch := p.take(); len(batch) > 0; batch = p.take() {
+	for batch := p.takeReports(); len(batch) > 0; batch = p.takeReports() {
 		for tasks := range slices.Chunk(slices.Collect(maps.Keys(batch)), perTxn) {
 			if isGone := ws.writeReports(ctx, tasks, batch); isGone && len(tasks) > 1 {
 				for one := range slices.Chunk(tasks, 1) {

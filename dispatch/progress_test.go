@@ -257,7 +257,7 @@ func TestProgressUnderEveryFault(t *testing.T) {
 	}
 	c := tr.Case()
 	c.Op = func(_ context.Context, e *matrix.Env) error {
-		crew := begin(e, e.State.(*world.Party), "mW", func(ctx context.Context, a *dispatch.Attempt) ([]byte, error) {
+		crew := startCrew(e, e.State.(*world.Party), "mW", func(ctx context.Context, a *dispatch.Attempt) ([]byte, error) {
 			for n := range int64(100) {
 				if a.ID == "x" {
 					a.ReportProgress(n, 99, "")

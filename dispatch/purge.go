@@ -28,7 +28,7 @@ func (q *Queue) Remove(ctx context.Context, id string) error {
 			if !t.State.Finished() {
 				return nil, errUnfinished
 			}
-			c.note(t, record{})
+			c.noteAttempt(t, record{})
 			return q.deleteTask(id, t.Run, t.version), nil
 		})
 		switch {

@@ -110,7 +110,7 @@ func TestReleaseUnderEveryFault(t *testing.T) {
 		Name: "release",
 		Setup: func(e *matrix.Env, p *world.Party) error {
 			goOn, asked, released := make(chan struct{}), new(atomic.Bool), make(chan error, 1)
-			c := begin(e, p, "mW", func(ctx context.Context, a *dispatch.Attempt) ([]byte, error) {
+			c := startCrew(e, p, "mW", func(ctx context.Context, a *dispatch.Attempt) ([]byte, error) {
 				if !asked.CompareAndSwap(false, true) {
 					world.Pause(5 * time.Second) // the worker's own transaction is not under test
 					return a.Payload, nil

@@ -36,7 +36,7 @@ func TestRolesUnderEveryFault_M24(t *testing.T) {
 			c := tr.Case()
 			c.Op = func(ctx context.Context, e *matrix.Env) error {
 				p := e.State.(*world.Party)
-				crew := begin(e, p, parts, echo)
+				crew := startCrew(e, p, parts, echo)
 				for n := range 3 {
 					if _, err := crew.queue.Submit(context.Background(), numbered(n)); err != nil {
 						return err
@@ -103,7 +103,7 @@ func TestLeavingUnderEveryFault_M22(t *testing.T) {
 			tr := world.Trial{
 				Name: name,
 				Setup: func(e *matrix.Env, p *world.Party) error {
-					c := begin(e, p, "m", nil)
+					c := startCrew(e, p, "m", nil)
 					ctx, cancel := context.WithCancel(context.Background())
 					k := leaver{c, dispatch.NewWorker(p.Tested, path, takes(10*time.Second), &dispatch.WorkerOptions{Concurrency: 1}), cancel, make(chan error, 1)}
 					p.State = k

@@ -142,7 +142,7 @@ func TestSlotsUnderEveryFault(t *testing.T) {
 			}
 			c := tr.Case()
 			c.Op = func(ctx context.Context, e *matrix.Env) error {
-				crew := begin(e, e.State.(*world.Party), parts, echo)
+				crew := startCrew(e, e.State.(*world.Party), parts, echo)
 				log = watchSlots(e.Server, crew.fail)
 				world.Pause(7 * time.Second)
 				return nil
@@ -204,7 +204,7 @@ func TestChangesOfSchedulesUnderEveryFault(t *testing.T) {
 			report(t, world.Trial{
 				Name: name,
 				Setup: func(e *matrix.Env, p *world.Party) error {
-					c := begin(e, p, "mw", echo)
+					c := startCrew(e, p, "mw", echo)
 					watchSlots(e.Server, c.fail)
 					if !x.before {
 						return nil

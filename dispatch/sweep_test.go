@@ -76,7 +76,7 @@ func TestSweepUnderEveryFault(t *testing.T) {
 	c := world.Trial{
 		Name: "sweep",
 		Setup: func(e *matrix.Env, p *world.Party) error {
-			c := begin(e, p, "", nil)
+			c := startCrew(e, p, "", nil)
 			q, ctx := c.queue, context.Background()
 			for n := range 32 {
 				if _, err := q.Submit(ctx, numbered(n)); err != nil {

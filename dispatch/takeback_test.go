@@ -132,7 +132,7 @@ func TestTakeBackUnderEveryFault(t *testing.T) {
 			tr := world.Trial{
 				Name: name,
 				Setup: func(e *matrix.Env, p *world.Party) error {
-					c := begin(e, p, "", nil)
+					c := startCrew(e, p, "", nil)
 					l.runs = map[string]int{}
 					master := dispatch.NewMaster(p.Other, path, nil)
 					if tested == "M" {

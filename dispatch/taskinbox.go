@@ -66,8 +66,8 @@ func (in *taskInbox) signal() {
 	}
 }
 
-// ask has tasks read; if they are urgent, before all others.
-func (in *taskInbox) ask(paths []string, urgent bool) {
+// requestReads has tasks read; if they are urgent, before all others.
+func (in *taskInbox) requestReads(paths []string, urgent bool) {
 	in.mu.Lock()
 	if urgent {
 		in.urgent = append(make([]string, 0, len(paths)), paths...)
@@ -85,7 +85,7 @@ type taken struct {
 	urgent, changed []string
 }
 
-func (in *taskInbox) take() taken {
+func (in *taskInbox) takeItems() taken {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	out := taken{in.items, in.overrun, in.wanted, in.urgent, in.changed}

@@ -96,7 +96,7 @@ func (v *taskView) dropMissing(bucket string, ids, names []string) {
 				continue
 			}
 			delete(v.reads, path)
-			v.drop(sc, path)
+			v.dropTask(sc, path)
 		}
 		prefix := v.t.at(tasksDir, bucket) + "/"
 		for path := range sc.tally.unreadable {

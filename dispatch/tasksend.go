@@ -51,7 +51,7 @@ func (v *taskView) readNext() {
 	sc := v.t.scheduler
 	for _, c := range sc.backlog.classes {
 		if sc.needsTasksOf(c) {
-			ids = append(ids, sc.backlog.take(c, refill)...)
+			ids = append(ids, sc.backlog.takeNext(c, refill)...)
 		}
 	}
 	v.t.mu.Unlock()

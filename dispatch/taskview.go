@@ -92,7 +92,7 @@ func (v *taskView) run(ctx context.Context) (err error) {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		got := v.inbox.take()
+		got := v.inbox.takeItems()
 		if err := v.handleItems(got.items); err != nil {
 			return err
 		}
@@ -179,7 +179,7 @@ func (v *taskView) onEvent(ev session.Event) {
 		}
 		v.t.updateScheduler(func(sc *scheduler) {
 			sc.tally.noteRecord(ev.Path, true)
-			v.drop(sc, ev.Path)
+			v.dropTask(sc, ev.Path)
 		})
 	}
 }
@@ -214,12 +214,12 @@ func (v *taskView) idOf(path string) string {
 	return lastPart(path)
 }
 
-// drop takes the task on path from the scheduler.
-func (v *taskView) drop(sc *scheduler, path string) {
+// dropTask takes the task on path from the scheduler.
+func (v *taskView) dropTask(sc *scheduler, path string) {
 	id := v.idOf(path)
 	if v.t.taskPath(id) == path {
 		sc.dropTask(id, maxZxid)
-		sc.backlog.drop(id)
+		sc.backlog.dropTask(id)
 		delete(v.ids, path)
 	}
 }
@@ -275,7 +275,7 @@ func (v *taskView) show(sc *scheduler, r *taskRead, task *seen, err error) {
 		sc.tally.noteRecord(r.path, true)
 	}
 	if err != nil {
-		v.drop(sc, r.path)
+		v.dropTask(sc, r.path)
 		return
 	}
 	if task.ID != lastPart(r.path) {

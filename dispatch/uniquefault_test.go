@@ -45,7 +45,7 @@ func TestUniqueTaskUnderEveryFault(t *testing.T) {
 			report(t, world.Trial{
 				Name: "SubmitUnique",
 				Setup: func(e *matrix.Env, p *world.Party) (err error) {
-					c := begin(e, p, "", nil)
+					c := startCrew(e, p, "", nil)
 					watchKeys(e.Server, func(err error) {
 						c.mu.Lock()
 						defer c.mu.Unlock()
@@ -86,7 +86,7 @@ func TestRequeueOfAUniqueTaskUnderEveryFault(t *testing.T) {
 	report(t, world.Trial{
 		Name: "Requeue",
 		Setup: func(e *matrix.Env, p *world.Party) (err error) {
-			c := begin(e, p, "", nil)
+			c := startCrew(e, p, "", nil)
 			if id, _, err = keyed(context.Background(), c.queue, 0); err != nil {
 				return err
 			}

@@ -13,7 +13,7 @@ func (sc *scheduler) showTask(t seen, due bool) {
 		sc.backlog.put(&t)
 		return
 	}
-	sc.backlog.drop(t.ID)
+	sc.backlog.dropTask(t.ID)
 	sc.putTask(t)
 	if t.State == waiting && sc.windowOf(labelsKey(t.Labels)) > highWindow {
 		sc.spill(labelsKey(t.Labels))

@@ -18,7 +18,7 @@ func TestLeaderIsDeposed(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		one, two := elector(w.Client(), "one"), elector(w.Client(), "two")
 		l := w.campaign(one)
-		next := w.begin(w.Ctx, two.Campaign)
+		next := w.startWin(w.Ctx, two.Campaign)
 		queue, err := two.Candidates(w.Ctx)
 		require.NoError(w, err)
 		require.ErrorIs(w, two.Depose(w.Ctx, queue[1], "", "wrong"), election.ErrInvalidArgument, "it does not lead")

@@ -48,7 +48,7 @@ func (q *queue) join() {
 	k := q.w.stand(election.New(c, dir, &o))
 	q.clients = append(q.clients, c)
 	q.stands = append(q.stands, k)
-	q.outs = append(q.outs, q.w.begin(q.w.Ctx, k.Await))
+	q.outs = append(q.outs, q.w.startWin(q.w.Ctx, k.Await))
 }
 
 // name of candidate i's znode.
@@ -240,7 +240,7 @@ func TestCandidateThatComesBackJoinsLast_D16(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		q := w.line(3)
 		w.resign(w.leads(q.outs[0]))
-		again := w.begin(w.Ctx, elector(q.clients[0], "c1").Campaign)
+		again := w.startWin(w.Ctx, elector(q.clients[0], "c1").Campaign)
 		for _, out := range q.outs[1:] {
 			w.pending(again)
 			w.resign(w.leads(out))

@@ -65,7 +65,7 @@ func TestResignationIsKnownInOneRoundTrip(t *testing.T) {
 		// The next one holds something else, as a process does that leads
 		// elsewhere, too.
 		other := w.campaign(election.New(b, "/election/b", nil))
-		out := w.begin(w.Ctx, elector(b, "b").Campaign)
+		out := w.startWin(w.Ctx, elector(b, "b").Campaign)
 		w.Pass(10 * time.Minute)
 		w.Server.Delay(zktest.Link{}, zktest.Both, oneWay)
 		w.Pass(time.Second)

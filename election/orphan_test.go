@@ -14,10 +14,10 @@ import (
 func TestCampaignThatFailsLeavesNoNode_P7(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		l := w.campaign(elector(w.Client(), "leader"))
-		out := w.begin(w.Ctx, elector(w.Client(), "second").Campaign)
+		out := w.startWin(w.Ctx, elector(w.Client(), "second").Campaign)
 		// The path's numbers are used up while it waits, and the leader goes.
 		require.NoError(w, w.Server.Create(dir+"/x-latch-2147483647", nil))
-		third := w.begin(w.Ctx, elector(w.Client(), "third").Campaign)
+		third := w.startWin(w.Ctx, elector(w.Client(), "third").Campaign)
 		require.ErrorIs(w, (<-third).err, session.ErrSequenceExhausted)
 		w.Settle()
 		require.Len(w, w.Children(dir), 3, "the leader, the second, and the stranger")

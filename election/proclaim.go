@@ -95,7 +95,7 @@ func (l *Leadership) proclaim(ctx context.Context, value []byte) error {
 func (l *Leadership) writeValue(ctx context.Context, s *session.Session, value []byte) (again bool, err error) {
 	p, path := &l.value, l.e.valuePath(znode.Base(l.hold.Path()))
 	if p.doubt {
-		if done, err := p.look(ctx, s, path, value); done || err != nil {
+		if done, err := p.findOutcome(ctx, s, path, value); done || err != nil {
 			return false, err
 		}
 	}
@@ -132,11 +132,11 @@ func (l *Leadership) writeValue(ctx context.Context, s *session.Session, value [
 	return false, err
 }
 
-// look reads the znode of the value after a write that got no reply. done says that the
+// findOutcome reads the znode of the value after a write that got no reply. done says that the
 // znode has the value, by that write or by a later one: the condition of the write does not
 // hold any more. A write of another value that is still on its way would replace an equal
 // value of before.
-func (p *proclamation) look(ctx context.Context, s *session.Session, path string, value []byte) (done bool, err error) {
+func (p *proclamation) findOutcome(ctx context.Context, s *session.Session, path string, value []byte) (done bool, err error) {
 	data, stat, err := s.Get(ctx, path)
 	if err != nil && !errors.Is(err, session.ErrNoNode) {
 		return false, err

@@ -52,7 +52,7 @@ func TestValueIsSeenWithItsLeaderAndGoesWithIt(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		a, b := elector(w.Client(), "a"), elector(w.Client(), "b")
 		l := w.campaign(a)
-		next := w.begin(w.Ctx, b.Campaign)
+		next := w.startWin(w.Ctx, b.Campaign)
 		v := w.observe(w.Ctx, elector(w.Client(), ""))
 		w.proclaim(l, "1")
 		w.Settle()

@@ -71,7 +71,7 @@ func (m *rankModel) join() error {
 	if err != nil {
 		return err
 	}
-	c.k, c.out = k, m.w.begin(m.w.Ctx, k.Await)
+	c.k, c.out = k, m.w.startWin(m.w.Ctx, k.Await)
 	m.waiting = append(m.waiting, c)
 	return nil
 }

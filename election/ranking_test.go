@@ -50,7 +50,7 @@ func TestHighestPriorityLeadsNextAndOfEqualOnesTheFirst(t *testing.T) {
 			l := w.campaign(w.ranked("leader", 1))
 			outs := map[string]<-chan won{}
 			for _, id := range came {
-				outs[id] = w.begin(w.Ctx, w.ranked(id, int(id[0]-'0')).Campaign)
+				outs[id] = w.startWin(w.Ctx, w.ranked(id, int(id[0]-'0')).Campaign)
 			}
 			w.Pass(2 * time.Minute)
 			require.NoError(w, l.Context().Err(), "%s: a higher priority deposes no leader", name)
@@ -72,7 +72,7 @@ func TestCandidatesWithoutAPriorityLeadInTheirTurn(t *testing.T) {
 			id       string
 			priority int
 		}{{"one", 1}, {"none", 0}, {"two", 2}, {"last", 0}, {"also one", 1}} {
-			outs[c.id] = w.begin(w.Ctx, w.ranked(c.id, c.priority).Campaign)
+			outs[c.id] = w.startWin(w.Ctx, w.ranked(c.id, c.priority).Campaign)
 		}
 		w.inOrder(l, outs, "one", "none", "two", "last", "also one")
 	})
@@ -85,7 +85,7 @@ func TestCandidatesAreListedByTheirRanks(t *testing.T) {
 		ctx, cancel := context.WithCancel(w.Ctx)
 		outs := map[string]<-chan won{}
 		for _, c := range []string{"1 a", "9 b", "1 c", "3 d"} {
-			outs[c] = w.begin(ctx, w.ranked(c, int(c[0]-'0')).Campaign)
+			outs[c] = w.startWin(ctx, w.ranked(c, int(c[0]-'0')).Campaign)
 		}
 		all, err := look.Candidates(w.Ctx)
 		require.NoError(w, err)
@@ -125,9 +125,9 @@ func TestPriorityCostsFewRequests(t *testing.T) {
 		require.Equal(w, map[string]int{"create2": 2, "getChildren2": 2}, counts)
 		require.Equal(w, 2, trips)
 		next := w.Client()
-		out := w.begin(w.Ctx, election.New(next, dir, o).Campaign)
+		out := w.startWin(w.Ctx, election.New(next, dir, o).Campaign)
 		for i := range 20 {
-			w.begin(w.Ctx, w.ranked("behind", 1+i/5).Campaign)
+			w.startWin(w.Ctx, w.ranked("behind", 1+i/5).Campaign)
 		}
 		counts, trips = w.cost(next, func() {
 			require.NoError(w, l.Resign(w.Ctx))
@@ -144,9 +144,9 @@ func TestPriorityCostsFewRequests(t *testing.T) {
 func TestLeaderThatGoesWakesAtMostOneCandidatePerPriority(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		l := w.campaign(w.ranked("leader", 1))
-		out := w.begin(w.Ctx, w.ranked("next", 9).Campaign)
+		out := w.startWin(w.Ctx, w.ranked("next", 9).Campaign)
 		for i := range 30 { // three priorities
-			w.begin(w.Ctx, w.ranked("behind", 1+i%3).Campaign)
+			w.startWin(w.Ctx, w.ranked("behind", 1+i%3).Campaign)
 		}
 		w.Settle()
 		w.Server.ResetStats()
@@ -170,7 +170,7 @@ func TestDeletedPlacesCostOrderOnly(t *testing.T) {
 		l := w.campaign(w.ranked("leader", 1))
 		outs := []<-chan won{}
 		for i := range 5 {
-			outs = append(outs, w.begin(w.Ctx, w.ranked(fmt.Sprint(i), 1+i%3).Campaign))
+			outs = append(outs, w.startWin(w.Ctx, w.ranked(fmt.Sprint(i), 1+i%3).Campaign))
 		}
 		require.NoError(w, w.Server.DeleteAll(ranked))
 		w.Pass(time.Minute)
@@ -259,7 +259,7 @@ func TestAheadCountsBetterPlaces(t *testing.T) {
 			}
 		}
 		ahead(map[*election.Candidacy]int{high: 1, low: 2, low2: 3})
-		out := w.begin(w.Ctx, high.Await)
+		out := w.startWin(w.Ctx, high.Await)
 		w.Pass(time.Second) // it has entered the queue
 		ahead(map[*election.Candidacy]int{high: 1, low: 2, low2: 3})
 		w.resign(l)

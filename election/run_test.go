@@ -131,7 +131,7 @@ func TestWorkEndsBeforeAnotherLeads(t *testing.T) {
 			ended = time.Now()
 			return nil
 		})
-		next := w.begin(w.Ctx, elector(w.Client(), "second").Campaign)
+		next := w.startWin(w.Ctx, elector(w.Client(), "second").Campaign)
 		stop()
 		w.Pass(30 * time.Second)
 		w.pending(next)
@@ -163,7 +163,7 @@ func TestWorkThatIgnoresItsContextIsWaitedFor_P29(t *testing.T) {
 			require.ErrorIs(w, err, session.ErrNoNode)
 			return nil
 		})
-		next := w.leads(w.begin(w.Ctx, elector(w.Client(), "second").Campaign))
+		next := w.leads(w.startWin(w.Ctx, elector(w.Client(), "second").Campaign))
 		w.Pass(5 * time.Minute)
 		require.Len(w, w.Children(dir), 2, "the first waits again, in one place")
 		w.resign(next)

@@ -46,7 +46,7 @@ func TestStrangersCandidatesAreHonored(t *testing.T) {
 			require.NoError(w, w.Server.Create(dir, nil))
 			path, err := w.Server.CreateSequential(dir+"/"+name, []byte("stranger"))
 			require.NoError(w, err)
-			out := w.begin(w.Ctx, elector(w.Client(), "me").Campaign)
+			out := w.startWin(w.Ctx, elector(w.Client(), "me").Campaign)
 			w.Pass(time.Minute)
 			w.pending(out)
 			require.Equal(w, "stranger", w.leaderID(elector(w.Client(), "")))

@@ -60,8 +60,8 @@ type won struct {
 	at   time.Time
 }
 
-// begin starts a Campaign or Await and returns once it waits, or has ended.
-func (w *World) begin(ctx context.Context, win func(context.Context) (*election.Leadership, error)) <-chan won {
+// startWin starts a Campaign or Await and returns once it waits, or has ended.
+func (w *World) startWin(ctx context.Context, win func(context.Context) (*election.Leadership, error)) <-chan won {
 	out := make(chan won, 1)
 	// The bubble waits for it; it ends with ctx at the latest.
 	go func() {

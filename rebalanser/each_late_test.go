@@ -32,7 +32,7 @@ func TestEachThatFailsOverALossIsHeardOfAtTheEnd(t *testing.T) {
 			w.Server.BlackHole(zktest.Link{Client: "c2"}, zktest.Both)
 			w.Pass(time.Minute)
 			n.stopIt()
-			require.ErrorIs(w, n.ended(), errHandler)
+			require.ErrorIs(w, n.awaitEnd(), errHandler)
 		})
 	}
 }
@@ -52,7 +52,7 @@ func TestEachThatEndsItsGoroutineEndsTheMembership(t *testing.T) {
 		n.run()
 		w.Pass(time.Minute)
 		require.Empty(w, others.now())
-		err := n.ended()
+		err := n.awaitEnd()
 		require.ErrorContains(w, err, "Goexit")
 		require.ErrorContains(w, err, `"r00"`)
 		require.NoError(w, leftBehind(w.Server))
@@ -87,7 +87,7 @@ func TestHandlerThatEndsItsGoroutineInAnyMethodLeavesNothing(t *testing.T) {
 					w.excuse("c2", time.Minute)
 					require.NoError(w, w.Server.Delete(path+"/clients/"+c2.group.State().Client))
 				}
-				require.ErrorContains(w, c2.ended(), "Goexit")
+				require.ErrorContains(w, c2.awaitEnd(), "Goexit")
 				c3 := w.node("c3", rebalanser.Options{Instance: "one"}).run()
 				w.Pass(5 * time.Second)
 				require.Equal(w, "member", c3.group.State().Phase, "the other member has left no traces")
@@ -113,7 +113,7 @@ func TestAssignorThatEndsItsGoroutineEndsTheMembership(t *testing.T) {
 	inBoth(t, func(w *World) {
 		w.stock(2)
 		c2 := w.node("c2", rebalanser.Options{Assignor: exiting{assignor.Sticky()}}).run()
-		require.ErrorContains(w, c2.ended(), "Goexit")
+		require.ErrorContains(w, c2.awaitEnd(), "Goexit")
 		c3 := w.node("c3", rebalanser.Options{}).run()
 		w.Pass(5 * time.Second)
 		w.shared(2, c3)

@@ -36,6 +36,6 @@ func TestEachThatFailsAsTheSessionIsLostEndsTheMembership(t *testing.T) {
 		w.Server.Heal()
 		w.Pass(time.Minute)
 		n.stopIt()
-		require.ErrorIs(w, n.ended(), errHandler)
+		require.ErrorIs(w, n.awaitEnd(), errHandler)
 	})
 }

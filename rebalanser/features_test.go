@@ -99,7 +99,7 @@ func TestCanceledWaitTouchesNoBarrier_X2(t *testing.T) {
 			require.NotContains(w, txn, "/barriers/")
 		}
 		require.Equal(w, before, w.owner("r00")+w.owner("r01"))
-		require.Empty(w, c2.take())
+		require.Empty(w, c2.takeCalls())
 		w.Pass(2 * time.Minute)
 		w.shared(2, c1)
 	})
@@ -140,8 +140,8 @@ func TestInitialDelayGathersMembers_R35_R49(t *testing.T) {
 		c2 := w.node("c2", rebalanser.Options{}).run()
 		w.Pass(2 * time.Second)
 		w.shared(6, c1, c2)
-		require.Len(w, c1.take(), 1)
-		require.Len(w, c2.take(), 1)
+		require.Len(w, c1.takeCalls(), 1)
+		require.Len(w, c2.takeCalls(), 1)
 	})
 }
 
@@ -151,14 +151,14 @@ func TestMinIntervalKeepsChangesTogether_R35_R49(t *testing.T) {
 		o := rebalanser.Options{MinInterval: 10 * time.Second}
 		c1 := w.node("c1", o).run()
 		w.Settle()
-		require.Equal(w, 6, count(c1.take(), "+"))
+		require.Equal(w, 6, count(c1.takeCalls(), "+"))
 		c2 := w.node("c2", o).run()
 		c3 := w.node("c3", o).run()
 		w.Pass(9 * time.Second)
 		quiet(w, c1, c2, c3)
 		w.Pass(2 * time.Second)
 		w.shared(6, c1, c2, c3)
-		require.Len(w, c1.take(), 1)
+		require.Len(w, c1.takeCalls(), 1)
 	})
 }
 
@@ -167,7 +167,7 @@ func TestPauseBeginsNothingNew(t *testing.T) {
 		a := w.stock(4)
 		c1 := w.node("c1", rebalanser.Options{}).run()
 		w.Settle()
-		c1.take()
+		c1.takeCalls()
 		require.NoError(w, a.Pause(w.Ctx))
 		st := w.status(a)
 		require.True(w, st.Paused)
@@ -234,7 +234,7 @@ func TestRollingRestartMovesNothing(t *testing.T) {
 			}
 		}
 		for _, n := range c {
-			require.Zero(w, count(n.take(), "-"), "%s has given something up", n.memberID)
+			require.Zero(w, count(n.takeCalls(), "-"), "%s has given something up", n.memberID)
 		}
 	})
 }
@@ -257,13 +257,13 @@ func TestInstanceInUseIsRefusedAndNamesTheHolder(t *testing.T) {
 		w.stock(2)
 		c1 := w.node("c1", rebalanser.Options{Instance: "one", ID: "the first"}).run()
 		w.Settle()
-		c1.take()
+		c1.takeCalls()
 		n := w.node("c2", rebalanser.Options{Instance: "one"})
 		n.run()
 		w.Settle()
 		require.Equal(w, "waiting for the instance", n.group.State().Phase)
 		began := time.Now()
-		err := n.ended()
+		err := n.awaitEnd()
 		require.ErrorIs(w, err, rebalanser.ErrInstanceInUse)
 		require.ErrorContains(w, err, "the first")
 		require.ErrorContains(w, err, `"one"`)
@@ -299,7 +299,7 @@ func TestMaxMovesLimitsWhatIsOnItsWay(t *testing.T) {
 		require.LessOrEqual(w, len(w.of("c2")), 4)
 		w.Pass(2 * time.Minute)
 		w.shared(12, c1, c2)
-		require.GreaterOrEqual(w, len(c2.take()), 3, "in several steps")
+		require.GreaterOrEqual(w, len(c2.takeCalls()), 3, "in several steps")
 	})
 }
 
@@ -330,7 +330,7 @@ func TestPanickingAssignorEndsItsMemberOnly(t *testing.T) {
 	inBoth(t, func(w *World) {
 		w.stock(2)
 		c1 := w.node("c1", rebalanser.Options{Assignor: badAssignor{}}).run()
-		err := c1.ended()
+		err := c1.awaitEnd()
 		require.ErrorContains(w, err, "panicked: not today")
 		c2 := w.node("c2", rebalanser.Options{}).run()
 		w.Settle()
@@ -458,7 +458,7 @@ func TestPauseOutlivesTheCoordinator(t *testing.T) {
 		w.Settle()
 		c2 := w.node("c2", rebalanser.Options{}).run()
 		w.Settle()
-		c2.take()
+		c2.takeCalls()
 		require.NoError(w, a.Pause(w.Ctx))
 		c1.stop()
 		w.Pass(10 * time.Second)

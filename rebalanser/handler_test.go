@@ -38,7 +38,7 @@ func TestRevokedResourceStaysOwnedUntilTheHandlerReturns_R18_R23_R25_R36(t *test
 		w.Settle()
 		c2 := w.node("c2", rebalanser.Options{}).run()
 		w.Pass(50 * time.Second)
-		require.Empty(w, c2.take())
+		require.Empty(w, c2.takeCalls())
 		if w.mode == rebalanser.ResourceBarrier {
 			st := w.status(a)
 			require.Len(w, st.Waiting, 1, "the waiting member and its resource")
@@ -47,7 +47,7 @@ func TestRevokedResourceStaysOwnedUntilTheHandlerReturns_R18_R23_R25_R36(t *test
 			require.False(w, st.Waiting[0].Since.IsZero())
 		}
 		w.Pass(20 * time.Second)
-		require.Equal(w, 1, count(c2.take(), "+"))
+		require.Equal(w, 1, count(c2.takeCalls(), "+"))
 		w.shared(2, c1, c2)
 		gone := c1.resource(w.of("c2")[0])
 		require.ErrorIs(w, context.Cause(gone.Context()), rebalanser.ErrRevoked)
@@ -73,12 +73,12 @@ func TestBlockedHandlerDoesNotStopLossDetection_X11(t *testing.T) {
 		w.Server.BlackHole(zktest.Link{Client: "c2"}, zktest.Both)
 		w.Pass(30 * time.Second)
 		require.ErrorIs(w, context.Cause(r.Context()), session.ErrLost)
-		require.Equal(w, []string{"+r00,r01"}, c1.take(), "not told yet: the call has not returned")
+		require.Equal(w, []string{"+r00,r01"}, c1.takeCalls(), "not told yet: the call has not returned")
 		w.shared(2, c2)
 		w.Server.Heal()
 		close(goOn)
 		w.Pass(30 * time.Second)
-		require.Equal(w, "!r00,r01", c1.take()[0])
+		require.Equal(w, "!r00,r01", c1.takeCalls()[0])
 		w.shared(2, c1, c2)
 	})
 }
@@ -104,13 +104,13 @@ func TestAssignmentIsCalledOffWhileTheHandlerRuns_R32(t *testing.T) {
 		require.NoError(w, err)
 		w.Pass(time.Second)
 		if w.mode == rebalanser.GlobalBarrier {
-			require.Equal(w, []string{"+r00,r01,r02"}, c1.take())
+			require.Equal(w, []string{"+r00,r01,r02"}, c1.takeCalls())
 			w.Pass(time.Minute)
 			require.NoError(w, cause)
-			require.Equal(w, []string{"-r01"}, c1.take())
+			require.Equal(w, []string{"-r01"}, c1.takeCalls())
 		} else {
 			require.ErrorIs(w, cause, rebalanser.ErrRevoked)
-			require.Equal(w, []string{"+r00,r01,r02", "-r01"}, c1.take())
+			require.Equal(w, []string{"+r00,r01,r02", "-r01"}, c1.takeCalls())
 		}
 		require.Equal(w, []string{"r00", "r02"}, w.of("c1"))
 	})
@@ -136,12 +136,12 @@ func TestHandlersErrorEndsTheMembershipInOrder(t *testing.T) {
 				w.Settle()
 				_, err := a.AddResources(w.Ctx, "r02")
 				require.NoError(w, err)
-				err = c1.ended()
+				err = c1.awaitEnd()
 				require.ErrorIs(w, err, errHandler)
 				if name == "panic" {
 					require.ErrorContains(w, err, "handler_test.go", "with its stack")
 				}
-				require.Equal(w, []string{"+r00,r01", "+r02", "-r00,r01"}, c1.take(), "the rest is revoked")
+				require.Equal(w, []string{"+r00,r01", "+r02", "-r00,r01"}, c1.takeCalls(), "the rest is revoked")
 				c2 := w.node("c2", rebalanser.Options{}).run()
 				w.Settle()
 				w.shared(3, c2)
@@ -164,8 +164,8 @@ func TestHandlersErrorInRevokedEndsTheMembershipInOrder(t *testing.T) {
 		w.Settle()
 		_, err := a.RemoveResources(w.Ctx, "r01")
 		require.NoError(w, err)
-		require.ErrorIs(w, c1.ended(), errHandler)
-		require.Equal(w, []string{"+r00,r01,r02", "-r01", "-r00,r02"}, c1.take())
+		require.ErrorIs(w, c1.awaitEnd(), errHandler)
+		require.Equal(w, []string{"+r00,r01,r02", "-r01", "-r00,r02"}, c1.takeCalls())
 		c2 := w.node("c2", rebalanser.Options{}).run()
 		w.Settle()
 		require.Equal(w, []string{"r00", "r02"}, w.of("c2"))
@@ -188,7 +188,7 @@ func TestPanicInLostEndsRun(t *testing.T) {
 		w.Settle()
 		w.excuse("c1", time.Second)
 		w.Expire(c1.client)
-		require.ErrorContains(w, c1.ended(), "panicked: lost 1")
+		require.ErrorContains(w, c1.awaitEnd(), "panicked: lost 1")
 	})
 }
 
@@ -208,8 +208,8 @@ func TestErrorOfTheHandlerCountsAlsoWhenTheSessionIsLostMeanwhile(t *testing.T) 
 		w.Settle()
 		w.excuse("c1", time.Second)
 		w.Expire(c1.client)
-		require.ErrorIs(w, c1.ended(), errHandler)
-		require.Equal(w, []string{"+r00"}, c1.take(), "c1 has given up the resource of the failure")
+		require.ErrorIs(w, c1.awaitEnd(), errHandler)
+		require.Equal(w, []string{"+r00"}, c1.takeCalls(), "c1 has given up the resource of the failure")
 	})
 }
 
@@ -238,7 +238,7 @@ func TestRevokeTimeoutEndsTheContextsAndReleasesNothing(t *testing.T) {
 		require.Equal(w, 10*time.Second, after)
 		quiet(w, c2)
 		w.Pass(20 * time.Second)
-		require.Equal(w, 1, count(c2.take(), "+"))
+		require.Equal(w, 1, count(c2.takeCalls(), "+"))
 	})
 }
 
@@ -277,7 +277,7 @@ func TestEachRunsAFunctionPerResourceAndWaitsForIt(t *testing.T) {
 		start := func(k *worker) (stop func() error) {
 			n := &node{w: w, group: rebalanser.New(w.Client(), path, rebalanser.Each(k.work), &rebalanser.Options{Mode: w.mode})}
 			n.run()
-			return func() error { n.stopIt(); return n.ended() }
+			return func() error { n.stopIt(); return n.awaitEnd() }
 		}
 		stopOne := start(&one)
 		w.Pass(time.Second)
@@ -320,14 +320,14 @@ func TestEachEndsTheMembershipWhenTheFunctionFails(t *testing.T) {
 				})
 				n := &node{w: w, group: rebalanser.New(w.Client(), path, h, &rebalanser.Options{Mode: w.mode})}
 				n.run()
-				err := n.ended()
+				err := n.awaitEnd()
 				require.ErrorIs(w, err, errHandler)
 				require.ErrorContains(w, err, `"r00"`)
 				require.Empty(w, others.now(), "the others have ended")
 				n.run()
 				w.Settle()
 				require.Equal(w, 3, n.group.State().Owned, "a failure before concerns no later Run")
-				require.ErrorIs(w, n.ended(), errHandler)
+				require.ErrorIs(w, n.awaitEnd(), errHandler)
 			})
 		})
 	}
@@ -347,7 +347,7 @@ func TestEachIsToldOfALoss(t *testing.T) {
 		require.ErrorIs(w, k.causes[0], session.ErrLost)
 		require.Equal(w, names(2), k.now(), "and runs again, in the next session")
 		n.stopIt()
-		require.NoError(w, n.ended())
+		require.NoError(w, n.awaitEnd())
 		require.EqualValues(w, 2, k.most.Load())
 	})
 }

@@ -20,7 +20,7 @@ func TestUnreadableMemberEndsTheCoordinator(t *testing.T) {
 				first := w.start(1, rebalanser.Options{})[0]
 				w.Pass(time.Minute)
 				w.node("hidden", rebalanser.Options{ACL: session.WorldACL(session.PermAll &^ session.PermRead)}).run()
-				err := first.ended()
+				err := first.awaitEnd()
 				require.ErrorIs(w, err, session.ErrNoAuth)
 				require.ErrorContains(w, err, path+"/clients/_c_")
 				require.ErrorContains(w, err, "READ permission")
@@ -49,7 +49,7 @@ func TestBarrierOfAnUnreadableOwnerIsNotWaitedFor(t *testing.T) {
 			_, err = admin.AddResources(w.Ctx, names(2)...)
 			require.NoError(w, err)
 			other := w.node("other", rebalanser.Options{}).run()
-			err = other.ended()
+			err = other.awaitEnd()
 			require.ErrorIs(w, err, session.ErrNoAuth)
 			require.ErrorContains(w, err, owner)
 			require.ErrorContains(w, err, "READ permission")

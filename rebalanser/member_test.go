@@ -63,7 +63,7 @@ func TestResourcesThatComeAndGoAreSharedOutAndGivenUp_R3_R9_R10(t *testing.T) {
 		w.Pass(time.Second)
 		w.shared(7, c...)
 		for _, n := range c {
-			n.take()
+			n.takeCalls()
 		}
 		owner := w.owner("r03")
 		_, err = a.RemoveResources(w.Ctx, "r03")
@@ -72,7 +72,7 @@ func TestResourcesThatComeAndGoAreSharedOutAndGivenUp_R3_R9_R10(t *testing.T) {
 		require.Empty(w, w.owner("r03"))
 		for _, n := range c {
 			if n.memberID == owner {
-				require.Contains(w, n.take(), "-r03")
+				require.Contains(w, n.takeCalls(), "-r03")
 			}
 		}
 	})
@@ -227,12 +227,12 @@ func TestExpiredMemberComesBackAsAnother_R33_X3(t *testing.T) {
 		c1, c2 := w.node("c1", rebalanser.Options{}).run(), w.node("c2", rebalanser.Options{}).run()
 		w.Pass(5 * time.Second)
 		w.shared(4, c1, c2)
-		c2.take()
+		c2.takeCalls()
 		before := c2.group.State().Client
 		w.excuse("c2", time.Second)
 		w.Expire(c2.client)
 		w.Pass(20 * time.Second)
-		calls := c2.take()
+		calls := c2.takeCalls()
 		require.Equal(w, 2, count(calls[:1], "!"), "its resources are lost, once: %v", calls)
 		require.Equal(w, 2, count(calls[1:], "+"), "and the member is assigned resources again: %v", calls)
 		require.NotEqual(w, before, c2.group.State().Client)
@@ -245,13 +245,13 @@ func TestDeletedClientNodeIsALoss(t *testing.T) {
 		w.stock(4)
 		c1, c2 := w.node("c1", rebalanser.Options{}).run(), w.node("c2", rebalanser.Options{}).run()
 		w.Pass(5 * time.Second)
-		c2.take()
+		c2.takeCalls()
 		r := c2.resource(w.of("c2")[0])
 		w.excuse("c2", 5*time.Second)
 		require.NoError(w, w.Server.Delete(path+"/clients/"+c2.group.State().Client))
 		w.Pass(20 * time.Second)
 		require.ErrorIs(w, context.Cause(r.Context()), session.ErrNodeDeleted)
-		require.Equal(w, 2, count(c2.take()[:1], "!"))
+		require.Equal(w, 2, count(c2.takeCalls()[:1], "!"))
 		w.shared(4, c1, c2)
 		c1.stop()
 		c2.stop()
@@ -281,7 +281,7 @@ func TestStopHandlerRunsBeforeTheClientGoes_X1(t *testing.T) {
 		require.Contains(w, w.Children(path+"/clients"), name)
 		require.Len(w, w.of("c2"), 2, "no other member has got a resource")
 		w.Pass(2 * time.Minute)
-		require.NoError(w, c1.ended())
+		require.NoError(w, c1.awaitEnd())
 		w.shared(4, c2)
 	})
 }
@@ -347,7 +347,7 @@ func TestSuspendedMemberKeepsWhatItHas(t *testing.T) {
 		w.stock(2)
 		n := w.node("c2", rebalanser.Options{}).run()
 		w.Settle()
-		n.take()
+		n.takeCalls()
 		w.Server.BlackHole(zktest.Link{Client: "c2"}, zktest.Both)
 		w.Server.CutLink(zktest.Link{Client: "c2"})
 		w.Pass(3 * time.Second)
@@ -394,7 +394,7 @@ func TestOtherModeIsRefusedAndAffectsNoMember(t *testing.T) {
 		w.stock(2)
 		c1 := w.node("c1", rebalanser.Options{}).run()
 		w.Settle()
-		c1.take()
+		c1.takeCalls()
 		other := rebalanser.GlobalBarrier
 		if w.mode == other {
 			other = rebalanser.ResourceBarrier
@@ -414,11 +414,11 @@ func TestClosedClientEndsTheMember(t *testing.T) {
 		w.stock(2)
 		n := w.node("c1", rebalanser.Options{}).run()
 		w.Settle()
-		n.take()
+		n.takeCalls()
 		require.NoError(w, n.client.Close(w.Ctx))
-		err := n.ended()
+		err := n.awaitEnd()
 		require.ErrorIs(w, err, session.ErrClosed)
-		require.Equal(w, []string{"!r00,r01"}, n.take())
+		require.Equal(w, []string{"!r00,r01"}, n.takeCalls())
 	})
 }
 

@@ -65,8 +65,8 @@ func (s *seen) held() map[string]observe.Hold {
 	return out
 }
 
-// take returns the ends since the last call.
-func (s *seen) take() []observe.HoldEnded {
+// takeEnds returns the ends since the last call.
+func (s *seen) takeEnds() []observe.HoldEnded {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := s.ended
@@ -119,7 +119,7 @@ func TestEventsOfResourcesSayWhatHappened(t *testing.T) {
 		w.Pass(time.Second)
 		require.Len(w, s.held(), 2)
 		require.Len(w, other.held(), 2)
-		for _, e := range s.take() {
+		for _, e := range s.takeEnds() {
 			require.Equal(w, observe.Released, e.End)
 			require.NoError(w, e.Err)
 			require.Positive(w, e.Took)
@@ -134,17 +134,17 @@ func TestEventsOfResourcesSayWhatHappened(t *testing.T) {
 		// One resource is given back by its owner; the group's end of it is not reported.
 		one := c2.resource(w.of("c2")[0])
 		require.NoError(w, one.Release(w.Ctx))
-		require.Len(w, other.take(), 1)
+		require.Len(w, other.takeEnds(), 1)
 		c2.stop()
 		w.Pass(time.Second)
-		require.Len(w, other.take(), 1)
+		require.Len(w, other.takeEnds(), 1)
 		require.Empty(w, other.held())
 		require.Len(w, s.held(), 4)
 
 		// The session is lost.
 		require.NoError(w, w.Server.ExpireSession(w.ID(c1.client)))
 		w.Pass(time.Minute)
-		lost := s.take()
+		lost := s.takeEnds()
 		require.Len(w, lost, 4)
 		for _, e := range lost {
 			require.Equal(w, observe.Lost, e.End)
@@ -164,14 +164,14 @@ func TestLossOfTheClientsZnodeIsReported(t *testing.T) {
 		w.Pass(time.Second)
 		require.NoError(w, w.Server.Delete(path+"/clients/"+c1.group.State().Client))
 		w.Pass(time.Second)
-		lost := s.take()
+		lost := s.takeEnds()
 		require.Len(w, lost, 2)
 		for _, e := range lost {
 			require.Equal(w, observe.Lost, e.End)
 			require.ErrorIs(w, e.Err, session.ErrNodeDeleted)
 		}
 		c1.stop()
-		require.Len(w, s.take(), 2)
+		require.Len(w, s.takeEnds(), 2)
 	})
 }
 
@@ -197,7 +197,7 @@ func TestEndOfResourcesOfAFailingHandlerIsReportedOnce(t *testing.T) {
 		_, err := a.RemoveResources(w.Ctx, "r00")
 		require.NoError(w, err)
 		w.Pass(5 * time.Second)
-		ends := s.take()
+		ends := s.takeEnds()
 		require.Len(w, ends, 1)
 		require.Equal(w, observe.Released, ends[0].End)
 		require.ErrorIs(w, ends[0].Err, rebalanser.ErrRevokeTimeout)
@@ -205,8 +205,8 @@ func TestEndOfResourcesOfAFailingHandlerIsReportedOnce(t *testing.T) {
 		w.Pass(time.Second)
 		_, err = a.AddResources(w.Ctx, "r02")
 		require.NoError(w, err)
-		require.ErrorIs(w, c1.ended(), broken)
-		require.Len(w, s.take(), 2, "the failing one, and the other")
+		require.ErrorIs(w, c1.awaitEnd(), broken)
+		require.Len(w, s.takeEnds(), 2, "the failing one, and the other")
 		require.Empty(w, s.held())
 	})
 }

@@ -70,7 +70,7 @@ func TestLeavingCoordinatorDoesNotWaitForItsPlan(t *testing.T) {
 		c.stop()
 		require.Less(w, time.Since(began), time.Second)
 		p.seen(w, 1, 1)
-		require.Empty(w, c.take())
+		require.Empty(w, c.takeCalls())
 	})
 }
 
@@ -159,7 +159,7 @@ func TestRunWaitsForAnAssignorThatHeedsNoContext(t *testing.T) {
 		w.Pass(time.Minute)
 		require.Empty(w, c1.done)
 		close(p.release)
-		require.NoError(w, c1.ended())
+		require.NoError(w, c1.awaitEnd())
 		p.seen(w, 0, 1)
 	})
 }

@@ -120,7 +120,7 @@ func TestRefusedBarrierEndsTheMember(t *testing.T) {
 		_, err := w.Session(w.Client()).SetACL(w.Ctx, path+"/barriers", readOnly, -1)
 		require.NoError(w, err)
 		n := w.node("c3", rebalanser.Options{}).run()
-		require.ErrorIs(w, n.ended(), session.ErrNoAuth)
+		require.ErrorIs(w, n.awaitEnd(), session.ErrNoAuth)
 		require.Empty(w, w.Children(path+"/clients"))
 	})
 }
@@ -168,7 +168,7 @@ func TestHandlerThatEndsItsGoroutineEndsTheMembership(t *testing.T) {
 		n.before = func(context.Context, string, []*rebalanser.Resource) error { runtime.Goexit(); return nil }
 		w.excuse("c2", time.Hour)
 		n.run()
-		require.ErrorContains(w, n.ended(), "has ended its goroutine")
+		require.ErrorContains(w, n.awaitEnd(), "has ended its goroutine")
 		require.Empty(w, w.Children(path+"/clients"))
 	})
 }

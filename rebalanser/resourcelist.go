@@ -103,8 +103,8 @@ func (l *resourceList) hasNews() bool {
 	return !l.known || l.stale || len(l.inbox) > 0
 }
 
-// take takes what has come.
-func (l *resourceList) take() (pending []resourceEvent, stale, doubt bool) {
+// takePending takes what has come.
+func (l *resourceList) takePending() (pending []resourceEvent, stale, doubt bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	pending, stale, doubt = l.inbox, l.stale, l.doubt
@@ -147,7 +147,7 @@ func (l *resourceList) update(ctx context.Context) (*session.Watch, error) {
 		return w, err
 	}
 	for {
-		pending, stale, doubt := l.take()
+		pending, stale, doubt := l.takePending()
 		l.apply(pending)
 		l.version += countEvents(pending)
 		l.known = l.known && !stale

@@ -23,13 +23,13 @@ func TestTooManyEventsOfResourcesAreReplacedByAList(t *testing.T) {
 	for i := range maxPending {
 		event(i)
 	}
-	pending, stale, _ := l.take()
+	pending, stale, _ := l.takePending()
 	require.Len(t, pending, maxPending)
 	require.False(t, stale)
 	for i := range maxPending + 10 {
 		event(i)
 	}
-	pending, stale, _ = l.take()
+	pending, stale, _ = l.takePending()
 	require.Empty(t, pending)
 	require.True(t, stale)
 	require.Equal(t, 2, notified)

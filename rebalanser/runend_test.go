@@ -37,7 +37,7 @@ func TestRunTellsOfALossWhileItLeaves(t *testing.T) {
 			n.run()
 			w.Settle()
 			n.stopIt()
-			require.ErrorIs(w, n.ended(), session.ErrLost)
+			require.ErrorIs(w, n.awaitEnd(), session.ErrLost)
 			w.Pass(time.Minute)
 			require.Empty(w, w.Children(path+"/clients"), "the member has not joined again")
 		})
@@ -60,7 +60,7 @@ func TestRunTellsOfALossAfterItsHandlerHasReturned(t *testing.T) {
 			}
 			n.stopIt()
 			began := time.Now()
-			require.ErrorIs(w, n.ended(), session.ErrLost)
+			require.ErrorIs(w, n.awaitEnd(), session.ErrLost)
 			require.LessOrEqual(w, time.Since(began), session.DefaultTimeout)
 			w.Server.Heal()
 			w.Pass(time.Minute)
@@ -83,7 +83,7 @@ func TestRunTellsOfAHandlerThatFailsWhileItLeaves(t *testing.T) {
 			n.run()
 			w.Settle()
 			n.stopIt()
-			require.ErrorIs(w, n.ended(), errHandler)
+			require.ErrorIs(w, n.awaitEnd(), errHandler)
 			require.NoError(w, leftBehind(w.Server))
 		})
 	}

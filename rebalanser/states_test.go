@@ -45,8 +45,8 @@ func (w *World) follow(c *session.Client) *follower {
 	return f
 }
 
-// take returns the states since the last time, after the changes so far have settled.
-func (f *follower) take() []rebalanser.Status {
+// takeStates returns the states since the last time, after the changes so far have settled.
+func (f *follower) takeStates() []rebalanser.Status {
 	f.w.Pass(200 * time.Millisecond)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -58,13 +58,13 @@ func (f *follower) take() []rebalanser.Status {
 // last is the newest state, which must be new.
 func (f *follower) last() rebalanser.Status {
 	f.w.Helper()
-	all := f.take()
+	all := f.takeStates()
 	require.NotEmpty(f.w, all)
 	return all[len(all)-1]
 }
 
-// ended waits for the end, and returns the last element's error.
-func (f *follower) ended() error {
+// awaitEnd waits for the end, and returns the last element's error.
+func (f *follower) awaitEnd() error {
 	<-f.over
 	return f.err
 }
@@ -72,7 +72,7 @@ func (f *follower) ended() error {
 func TestStatesFollowTheGroup(t *testing.T) {
 	inBoth(t, func(w *World) {
 		f := w.follow(w.Client())
-		require.Equal(w, []rebalanser.Status{{Absent: true}}, f.take())
+		require.Equal(w, []rebalanser.Status{{Absent: true}}, f.takeStates())
 		a := w.stock(2)
 		require.Equal(w, rebalanser.Status{Mode: w.mode, Resources: 2, Unowned: names(2)}, f.last())
 		n := w.node("c1", rebalanser.Options{}).run()
@@ -87,7 +87,7 @@ func TestStatesFollowTheGroup(t *testing.T) {
 		require.Equal(w, names(2), f.last().Unowned)
 		require.NoError(w, a.Resume(w.Ctx))
 		require.False(w, f.last().Paused)
-		require.Empty(w, f.take(), "nothing has changed")
+		require.Empty(w, f.takeStates(), "nothing has changed")
 	})
 }
 
@@ -98,18 +98,18 @@ func TestStatesOfAGroupThatDoesNotChange(t *testing.T) {
 		w.stock(2)
 		c := w.Client()
 		f := w.follow(c)
-		require.Len(w, f.take(), 1)
+		require.Len(w, f.takeStates(), 1)
 		before := w.Requests(c)
 		w.Pass(10 * time.Minute)
 		require.Equal(w, before, w.Requests(c))
 		require.NoError(w, w.Server.Set(path+"/resources/r00", []byte("data of another client")))
-		require.Empty(w, f.take())
+		require.Empty(w, f.takeStates())
 		once := w.Requests(c) - before
 		require.Positive(w, once, "States has read the group")
 		for range 5 {
 			require.NoError(w, w.Server.Set(path+"/resources/r00", nil))
 		}
-		require.Empty(w, f.take())
+		require.Empty(w, f.takeStates())
 		require.LessOrEqual(w, w.Requests(c)-before, 3*once, "changes that follow each other closely are read together")
 	})
 }
@@ -130,7 +130,7 @@ func TestStatesGoOnWhenTheGroupIsDeleted(t *testing.T) {
 		require.NoError(w, w.Server.DeleteAll(path+"/resources")) // a part alone
 		_, err := w.admin().Resources(w.Ctx)
 		require.ErrorIs(w, err, rebalanser.ErrNoGroup)
-		f.take()
+		f.takeStates()
 		select {
 		case <-f.over:
 			t.Fatalf("the iteration has ended: %v", f.err)
@@ -162,7 +162,7 @@ func TestStatesGoOnOverLostConnectionsAndSessions(t *testing.T) {
 	inBoth(t, func(w *World) {
 		a, c := w.stock(0), w.Client()
 		f := w.follow(c)
-		f.take()
+		f.takeStates()
 		resources := 0
 		for i := range 20 {
 			switch i % 4 {
@@ -184,7 +184,7 @@ func TestStatesGoOnOverLostConnectionsAndSessions(t *testing.T) {
 			w.Pass(time.Minute)
 			w.Server.Heal()
 			w.Pass(time.Minute)
-			for _, st := range f.take() {
+			for _, st := range f.takeStates() {
 				require.GreaterOrEqual(w, st.Resources, resources)
 				resources = st.Resources
 			}
@@ -258,7 +258,7 @@ func TestStatesOfOldServers(t *testing.T) {
 		w.Pass(time.Minute)
 		require.InDelta(w, 60, count("multi")-reads, 2, "one proof that reads are new, once a second")
 		require.Equal(w, refused, count("addWatch"), "once in each session")
-		require.Empty(w, f.take())
+		require.Empty(w, f.takeStates())
 	})
 }
 
@@ -271,14 +271,14 @@ func TestStatesEnd(t *testing.T) {
 		require.Equal(w, 1, f.last().Resources)
 		require.Positive(w, watches())
 		f.stop()
-		require.ErrorIs(w, f.ended(), context.Canceled)
+		require.ErrorIs(w, f.awaitEnd(), context.Canceled)
 		require.Zero(w, watches(), "the subscription is gone")
 
 		c := w.Client()
 		f = w.follow(c)
-		f.take()
+		f.takeStates()
 		require.NoError(w, c.Close(w.Ctx))
-		require.ErrorIs(w, f.ended(), session.ErrClosed)
+		require.ErrorIs(w, f.awaitEnd(), session.ErrClosed)
 
 		// The loop's body leaves the loop, or panics.
 		a := w.admin()
@@ -301,11 +301,11 @@ func TestStatesThatMayNotBeReadEnd(t *testing.T) {
 	inWorld(t, rebalanser.ResourceBarrier, nil, func(w *World) {
 		w.stock(1)
 		f := w.follow(w.Client())
-		f.take()
+		f.takeStates()
 		_, err := w.Session(w.Client()).SetACL(w.Ctx, path+"/epoch", []session.ACL{{Perms: 2, Scheme: "world", ID: "anyone"}}, -1)
 		require.NoError(w, err)
 		require.NoError(w, w.Server.Set(path+"/resources/r00", nil))
-		require.ErrorIs(w, f.ended(), session.ErrNoAuth)
+		require.ErrorIs(w, f.awaitEnd(), session.ErrNoAuth)
 		require.ErrorContains(w, f.err, "rebalanser: follow the state of "+path+": ")
 	})
 }

@@ -250,7 +250,7 @@ func (s *stress) toggle(i int) error {
 		n.stopIt()
 		s.nodes[i] = nil
 		// A fault may keep the servers' confirmation away.
-		if err := n.ended(); err != nil && !errors.Is(err, session.ErrUnknownOutcome) && !(n.hurt && errors.Is(err, session.ErrLost)) {
+		if err := n.awaitEnd(); err != nil && !errors.Is(err, session.ErrUnknownOutcome) && !(n.hurt && errors.Is(err, session.ErrLost)) {
 			return err
 		}
 		return nil
@@ -312,7 +312,7 @@ func (s *stress) finish() error {
 			continue
 		}
 		n.stopIt()
-		if err := n.ended(); err != nil {
+		if err := n.awaitEnd(); err != nil {
 			return err
 		}
 	}

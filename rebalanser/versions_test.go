@@ -199,7 +199,7 @@ func TestCoordinatorRefusesRecordsOfANewerFormat(t *testing.T) {
 					require.NoError(w, w.Server.Create(znode, []byte(data)))
 				}
 				c1 := w.node("c1", rebalanser.Options{}).run()
-				err := c1.ended()
+				err := c1.awaitEnd()
 				require.ErrorIs(w, err, rebalanser.ErrRecord)
 				require.ErrorContains(w, err, fmt.Sprintf("%s: the record has format %d, this version supports formats up to %d", znode, format, newest))
 				w.has(znode, data)
@@ -227,7 +227,7 @@ func TestMemberLeavesWhenItsAssignmentIsOfANewerFormat(t *testing.T) {
 		}
 		data := fmt.Sprintf(`{"format":%d,"generation":9}`, format)
 		require.NoError(w, w.Server.Set(znode, []byte(data)))
-		err := c2.ended()
+		err := c2.awaitEnd()
 		require.ErrorIs(w, err, rebalanser.ErrRecord)
 		require.ErrorContains(w, err, fmt.Sprintf("%s: the record has format %d", znode, format))
 		require.Empty(w, w.of("c2"))
@@ -236,7 +236,7 @@ func TestMemberLeavesWhenItsAssignmentIsOfANewerFormat(t *testing.T) {
 			w.shared(2, c1)
 			return
 		}
-		require.ErrorIs(w, c1.ended(), rebalanser.ErrRecord)
+		require.ErrorIs(w, c1.awaitEnd(), rebalanser.ErrRecord)
 		w.has(znode, data)
 	})
 }

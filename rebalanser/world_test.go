@@ -104,8 +104,8 @@ func (h *recorder) Lost(rs []*rebalanser.Resource) {
 	_ = h.note(context.Background(), "!", rs)
 }
 
-// take returns the calls since the last time.
-func (h *recorder) take() []string {
+// takeCalls returns the calls since the last time.
+func (h *recorder) takeCalls() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	out := h.calls
@@ -164,11 +164,11 @@ func (n *node) run() *node {
 func (n *node) stop() {
 	n.w.Helper()
 	n.stopIt()
-	require.NoError(n.w, n.ended())
+	require.NoError(n.w, n.awaitEnd())
 }
 
-// ended waits for the end of Run.
-func (n *node) ended() error {
+// awaitEnd waits for the end of Run.
+func (n *node) awaitEnd() error {
 	select {
 	case err := <-n.done:
 		return err

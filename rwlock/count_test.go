@@ -47,7 +47,7 @@ func (w *World) readers(n int) *crowd {
 	for range n {
 		client := w.Client()
 		c.clients = append(c.clients, client)
-		c.outs = append(c.outs, w.begin(w.Ctx, rwlock.New(client, dir, nil).RLock))
+		c.outs = append(c.outs, w.startTake(w.Ctx, rwlock.New(client, dir, nil).RLock))
 	}
 	w.Pass(2 * time.Second) // by then they watch their own nodes as well
 	w.pending(c.outs...)
@@ -108,7 +108,7 @@ func TestReadersGoOnToTheEarlierWriterWithoutAListing(t *testing.T) {
 		var giveUp []context.CancelFunc
 		for range 3 {
 			ctx, cancel := context.WithCancel(w.Ctx)
-			w.begin(ctx, w.new().Lock)
+			w.startTake(ctx, w.new().Lock)
 			giveUp = append(giveUp, cancel)
 		}
 		c := w.readers(20)
@@ -137,9 +137,9 @@ func TestReadersThatLeaveWakeOneWriter_N25(t *testing.T) {
 			in = append(in, w.get(w.new().RLock))
 		}
 		next := w.Client()
-		writer := w.begin(w.Ctx, rwlock.New(next, dir, nil).Lock)
+		writer := w.startTake(w.Ctx, rwlock.New(next, dir, nil).Lock)
 		c := w.readers(10)
-		last := w.begin(w.Ctx, w.new().Lock)
+		last := w.startTake(w.Ctx, w.new().Lock)
 		for i, h := range in {
 			w.Server.ResetStats()
 			w.unlock(h)
@@ -166,9 +166,9 @@ func TestWaitingWritersDoNotSpin_P10(t *testing.T) {
 		h := w.get(w.new().Lock)
 		c := w.Client()
 		w.Server.ResetStats()
-		out := w.begin(w.Ctx, rwlock.New(c, dir, nil).Lock)
+		out := w.startTake(w.Ctx, rwlock.New(c, dir, nil).Lock)
 		require.Equal(w, map[string]int{"create2": 1, "getChildren2": 1, "getData": 1}, w.Server.Stats().BySession[w.ID(c)])
-		third := w.begin(w.Ctx, w.new().Lock)
+		third := w.startTake(w.Ctx, w.new().Lock)
 		w.Pass(2 * time.Second)
 		w.Server.ResetStats()
 		w.Pass(time.Hour)

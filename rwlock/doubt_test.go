@@ -30,7 +30,7 @@ func TestDowngradeThatIsGivenUpIsFoundOutLater(t *testing.T) {
 			t.Run(name+map[bool]string{true: ", again", false: ", unlock"}[again], func(t *testing.T) {
 				inWorld(t, nil, func(w *World) {
 					h := w.get(w.new().Lock)
-					writer := w.begin(w.Ctx, w.new().Lock)
+					writer := w.startTake(w.Ctx, w.new().Lock)
 					w.Server.FailNth(isTxn, 1, action)
 					_, err := h.Downgrade(w.Within(100 * time.Millisecond))
 					require.ErrorIs(w, err, session.ErrUnknownOutcome)
@@ -63,7 +63,7 @@ func TestDowngradeThatIsRefusedAfterADoubtIsFoundOut(t *testing.T) {
 		inWorld(t, nil, func(w *World) {
 			admin := w.Client()
 			h := w.get(w.new().Lock)
-			reader := w.begin(w.Ctx, w.new().RLock)
+			reader := w.startTake(w.Ctx, w.new().RLock)
 			w.Server.FailNth(isTxn, 1, zktest.Action{Do: fault, For: 500 * time.Millisecond})
 			_, err := h.Downgrade(w.Within(100 * time.Millisecond))
 			require.ErrorIs(w, err, session.ErrUnknownOutcome)
@@ -116,7 +116,7 @@ func TestDowngradeFindsOutWhatBecameOfIt(t *testing.T) {
 			}
 			inWorld(t, nil, func(w *World) {
 				h := w.get(w.new().Lock)
-				writer := w.begin(w.Ctx, w.new().Lock)
+				writer := w.startTake(w.Ctx, w.new().Lock)
 				var struck atomic.Int32 // requests of two connections can come at once
 				w.Server.OnRequest(func(r zktest.Request) zktest.Action {
 					if r.Client != "c1" || r.Op == "ping" || r.Op == "connect" || strings.HasPrefix(r.Op, "set") || struck.Add(1) > int32(times) {
@@ -143,7 +143,7 @@ func TestUnlockDuringADowngradeLeavesNothing(t *testing.T) {
 		inWorld(t, nil, func(w *World) {
 			h := w.get(w.new().Lock)
 			w.Server.Delay(zktest.Link{Client: "c1"}, zktest.Both, 100*time.Millisecond)
-			done := w.begin(w.Ctx, h.Downgrade)
+			done := w.startTake(w.Ctx, h.Downgrade)
 			w.Pass(after)
 			err := h.Unlock(w.Ctx)
 			g := <-done
@@ -170,7 +170,7 @@ func TestDowngradeIsNotRepeatedAfterUnlock(t *testing.T) {
 		isTxn := func(r zktest.Request) bool { return r.Op == "multi" && len(r.Paths) == 2 }
 		w.Server.FailNth(isTxn, 1, zktest.Action{Do: zktest.CutBefore})
 		w.Once(isTxn, func() { w.Server.Delay(zktest.Link{}, zktest.Both, 100*time.Millisecond) })
-		down := w.begin(w.Ctx, h.Downgrade)
+		down := w.startTake(w.Ctx, h.Downgrade)
 		w.pending(down)
 		ended := w.Within(0)
 		<-ended.Done()
@@ -192,7 +192,7 @@ func TestTwoDowngradesAtOnceAreOne(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		h := w.get(w.new().Lock)
 		w.Server.Delay(zktest.Link{Client: "c1"}, zktest.Both, 500*time.Millisecond)
-		first := w.begin(w.Ctx, h.Downgrade)
+		first := w.startTake(w.Ctx, h.Downgrade)
 		began := time.Now()
 		_, err := h.Downgrade(w.Within(100 * time.Millisecond))
 		require.ErrorIs(w, err, context.DeadlineExceeded)

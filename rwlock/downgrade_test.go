@@ -31,9 +31,9 @@ func TestDowngradedWriterStandsInItsPlaceAsAReader(t *testing.T) {
 		inWorld(t, nil, func(w *World) {
 			o := &rwlock.Options{Layout: layout}
 			h := w.get(rwlock.New(w.Client(), dir, o).Lock)
-			reader := w.begin(w.Ctx, w.new().RLock)
-			writer := w.begin(w.Ctx, w.new().Lock)
-			late := w.begin(w.Ctx, w.new().RLock)
+			reader := w.startTake(w.Ctx, w.new().RLock)
+			writer := w.startTake(w.Ctx, w.new().Lock)
+			late := w.startTake(w.Ctx, w.new().RLock)
 			w.pending(reader)
 			r := w.down(h)
 			require.False(w, r.Exclusive())
@@ -68,7 +68,7 @@ func TestWriterBehindADowngradedWriterWaitsForTheReader(t *testing.T) {
 			first := w.new()
 			h := w.get(first.Lock)
 			c := w.Client()
-			second := w.begin(w.Ctx, rwlock.New(c, dir, nil).Lock)
+			second := w.startTake(w.Ctx, rwlock.New(c, dir, nil).Lock)
 			require.Contains(w, w.Server.Watches(), h.Path(), "it watches the first one")
 			w.Server.ResetStats()
 			r := w.down(h)
@@ -77,7 +77,7 @@ func TestWriterBehindADowngradedWriterWaitsForTheReader(t *testing.T) {
 			w.pending(second)
 			var in []<-chan won
 			for range others {
-				in = append(in, w.begin(w.Ctx, w.new().RLock)) // they wait behind the second
+				in = append(in, w.startTake(w.Ctx, w.new().RLock)) // they wait behind the second
 			}
 			_, err := first.TryLock(w.Ctx)
 			require.ErrorIs(w, err, rwlock.ErrBusy)
@@ -104,7 +104,7 @@ func TestNoWriterGetsInDuringADowngrade(t *testing.T) {
 		for _, dir1 := range []zktest.Direction{zktest.ToServer, zktest.ToClient} {
 			inWorld(t, nil, func(w *World) {
 				h := w.get(w.new().Lock)
-				second := w.begin(w.Ctx, w.new().Lock)
+				second := w.startTake(w.Ctx, w.new().Lock)
 				w.Server.Delay(zktest.Link{Client: delay}, dir1, 300*time.Millisecond)
 				var r *rwlock.Held
 				done := make(chan error, 1)
@@ -132,7 +132,7 @@ func TestWriterIsToldBeforeTheReadersGetIn(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		h := w.get(w.new().Lock)
 		ctx := h.Context()
-		reader := w.begin(w.Ctx, w.new().RLock)
+		reader := w.startTake(w.Ctx, w.new().RLock)
 		// The answer comes late, when the reader is in.
 		w.Server.FailNth(func(r zktest.Request) bool { return r.Op == "multi" && r.Client == "c1" }, 1,
 			zktest.Action{Do: zktest.DelayReply, For: 200 * time.Millisecond})
@@ -262,7 +262,7 @@ func TestRefusedDowngradeLeavesTheWriter(t *testing.T) {
 		c := w.Client()
 		h := w.get(rwlock.New(c, dir, nil).Lock)
 		old := h.Context()
-		waiting := w.begin(w.Ctx, w.new().RLock)
+		waiting := w.startTake(w.Ctx, w.new().RLock)
 		for _, right := range []int32{zk.PermCreate, zk.PermDelete} {
 			require.NoError(w, setACL(w, c, zk.PermAll&^right))
 			w.Server.ResetStats()
@@ -340,7 +340,7 @@ func TestDoRacesADowngrade(t *testing.T) {
 func TestDoReleasesWhatTheLockWasDowngradedTo(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		m := w.new()
-		writer := w.begin(w.Ctx, func(ctx context.Context) (*rwlock.Held, error) {
+		writer := w.startTake(w.Ctx, func(ctx context.Context) (*rwlock.Held, error) {
 			w.Pass(time.Second)
 			return w.new().Lock(ctx)
 		})

@@ -16,7 +16,7 @@ func TestNothingGrowsWithTheNumberOfLocks_P24_CH10(t *testing.T) {
 			switch i % 5 {
 			case 0: // a reader, then a writer, that wait
 				h := w.get(ma.Lock)
-				reader, writer := w.begin(w.Ctx, mb.RLock), w.begin(w.Ctx, mb.Lock)
+				reader, writer := w.startTake(w.Ctx, mb.RLock), w.startTake(w.Ctx, mb.Lock)
 				h = w.down(h)
 				w.unlock(h)
 				w.unlock((<-reader).held)

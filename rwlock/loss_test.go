@@ -17,13 +17,13 @@ func TestQueueOfReadersAndWritersClosesUpOverTheDead(t *testing.T) {
 		h := w.get(first.RLock)
 		ctx, stop := context.WithCancel(w.Ctx)
 		defer stop()
-		w.begin(ctx, waiter.Lock)
-		reader := w.begin(w.Ctx, w.new().RLock)
+		w.startTake(ctx, waiter.Lock)
+		reader := w.startTake(w.Ctx, w.new().RLock)
 		w.Server.BlackHole(zktest.Link{Client: "c2"}, zktest.Both) // dies while it waits
 		w.Pass(30 * time.Second)
 		second := w.granted(reader)
 		require.NoError(w, h.Context().Err(), "both read")
-		writer := w.begin(w.Ctx, w.new().Lock)
+		writer := w.startTake(w.Ctx, w.new().Lock)
 		w.Server.BlackHole(zktest.Link{Client: "c1"}, zktest.Both) // dies while it reads
 		w.unlock(second)
 		w.pending(writer)

@@ -65,7 +65,7 @@ func TestEventsSayWhatHappened(t *testing.T) {
 		c, events := w.observed()
 		m := rwlock.New(c, dir, nil)
 		other := w.get(w.new().RLock)
-		waiter := w.begin(w.Ctx, m.Lock)
+		waiter := w.startTake(w.Ctx, m.Lock)
 		begun := (<-events).(observe.WaitBegun)
 		require.Equal(w, observe.WriteLock, begun.Kind)
 		require.Equal(w, dir, begun.Path)

@@ -19,7 +19,7 @@ func TestReadersAreInTogetherAndAWriterAlone_N26(t *testing.T) {
 		for range 5 {
 			readers = append(readers, w.get(w.new().RLock))
 		}
-		writer := w.begin(w.Ctx, w.new().Lock)
+		writer := w.startTake(w.Ctx, w.new().Lock)
 		for _, h := range readers {
 			w.pending(writer)
 			require.NoError(w, h.Context().Err())
@@ -28,7 +28,7 @@ func TestReadersAreInTogetherAndAWriterAlone_N26(t *testing.T) {
 		}
 		h := w.granted(writer)
 		require.True(w, h.Exclusive())
-		second, reader := w.begin(w.Ctx, w.new().Lock), w.begin(w.Ctx, w.new().RLock)
+		second, reader := w.startTake(w.Ctx, w.new().Lock), w.startTake(w.Ctx, w.new().RLock)
 		w.Pass(time.Minute)
 		w.pending(second, reader)
 		w.unlock(h)
@@ -45,10 +45,10 @@ func TestNoReaderPassesAnEarlierWriter_N26(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		m := w.new()
 		first := w.get(m.RLock)
-		writer := w.begin(w.Ctx, m.Lock)
+		writer := w.startTake(w.Ctx, m.Lock)
 		var late []<-chan won
 		for _, f := range []take{m.RLock, w.new().RLock, m.RLock} {
-			late = append(late, w.begin(w.Ctx, f))
+			late = append(late, w.startTake(w.Ctx, f))
 		}
 		_, err := m.TryRLock(w.Ctx)
 		require.ErrorIs(w, err, rwlock.ErrBusy)
@@ -70,10 +70,10 @@ func TestWriterDoesNotStarve_N26(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		m := w.new()
 		h := w.get(m.RLock)
-		writer := w.begin(w.Ctx, w.new().Lock)
+		writer := w.startTake(w.Ctx, w.new().Lock)
 		reads := []<-chan won{}
 		for range 20 {
-			reads = append(reads, w.begin(w.Ctx, m.RLock))
+			reads = append(reads, w.startTake(w.Ctx, m.RLock))
 		}
 		w.unlock(h)
 		h = w.granted(writer)
@@ -90,8 +90,8 @@ func TestReadersGoOnWhenTheWriterBeforeThemGivesUp(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		first := w.get(w.new().RLock)
 		ctx, cancel := context.WithCancel(w.Ctx)
-		writer := w.begin(ctx, w.new().Lock)
-		reader := w.begin(w.Ctx, w.new().RLock)
+		writer := w.startTake(ctx, w.new().Lock)
+		reader := w.startTake(w.Ctx, w.new().RLock)
 		w.pending(reader)
 		cancel()
 		require.ErrorIs(w, (<-writer).err, context.Canceled)
@@ -108,7 +108,7 @@ func TestWritersAreServedInTheirOrder_P10(t *testing.T) {
 		h := w.get(w.new().Lock)
 		var outs []<-chan won
 		for range 8 {
-			outs = append(outs, w.begin(w.Ctx, w.new().Lock))
+			outs = append(outs, w.startTake(w.Ctx, w.new().Lock))
 		}
 		token := h.Token()
 		for i, out := range outs {
@@ -180,8 +180,8 @@ func TestContendersAreListedInOrder_CH14(t *testing.T) {
 		h, second := w.get(m.RLock), w.get(w.new().RLock)
 		ctx := w.Within(time.Minute)
 		kazoo := rwlock.New(w.Client(), dir, &rwlock.Options{Data: []byte("mine"), Layout: rwlock.Kazoo})
-		writer := w.begin(ctx, kazoo.Lock)
-		reader := w.begin(ctx, kazoo.RLock)
+		writer := w.startTake(ctx, kazoo.Lock)
+		reader := w.startTake(ctx, kazoo.RLock)
 		list, err = m.Contenders(w.Ctx)
 		require.NoError(w, err)
 		require.Len(w, list, 4)

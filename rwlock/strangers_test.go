@@ -41,7 +41,7 @@ func TestContendersOfOtherLibrariesAreHonored(t *testing.T) {
 					other := w.enter(prefix)
 					_, err := m.TryLock(w.Ctx)
 					require.ErrorIs(w, err, rwlock.ErrBusy)
-					writer := w.begin(w.Ctx, m.Lock)
+					writer := w.startTake(w.Ctx, m.Lock)
 					w.pending(writer)
 					if writes {
 						_, err = m.TryRLock(w.Ctx)
@@ -67,7 +67,7 @@ func TestDowngradedReaderOfCuratorIsHonored(t *testing.T) {
 			m := w.new()
 			w.unlock(w.get(m.Lock))
 			theirs := w.enter("_c_b6e1bacb-95aa-485f-b2a5-02692629ab80-__WRIT__")
-			reader, writer := w.begin(w.Ctx, w.new().RLock), w.begin(w.Ctx, w.new().Lock)
+			reader, writer := w.startTake(w.Ctx, w.new().RLock), w.startTake(w.Ctx, w.new().Lock)
 			read := dir + "/" + name + theirs[len(theirs)-10:]
 			require.NoError(w, w.Server.Create(read, nil))
 			w.Settle()

@@ -52,8 +52,8 @@ type won struct {
 	at   time.Time
 }
 
-// begin starts f and returns once it waits, or has ended.
-func (w *World) begin(ctx context.Context, f take) <-chan won {
+// startTake starts f and returns once it waits, or has ended.
+func (w *World) startTake(ctx context.Context, f take) <-chan won {
 	out := make(chan won, 1)
 	// The bubble waits for it; it ends with ctx at the latest.
 	go func() {

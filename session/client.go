@@ -58,7 +58,7 @@ type Client struct {
 func Connect(ctx context.Context, servers string, o *Options) (*Client, error) {
 	mustHaveContext(ctx)
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("session: connect to %s: %w", servers, ended(ctx))
+		return nil, fmt.Errorf("session: connect to %s: %w", servers, endError(ctx))
 	}
 	opts, err := o.withDefaults()
 	if err != nil {
@@ -76,7 +76,7 @@ func Connect(ctx context.Context, servers string, o *Options) (*Client, error) {
 	if c.opts.ReadOnly {
 		err = c.beginForReads(ctx)
 	} else {
-		err = c.begin(newSession(ctx, c, usual))
+		err = c.beginLife(newSession(ctx, c, usual))
 	}
 	if err != nil {
 		c.cancel()
@@ -88,8 +88,8 @@ func Connect(ctx context.Context, servers string, o *Options) (*Client, error) {
 	return c, nil
 }
 
-// begin begins the client's life with its first session.
-func (c *Client) begin(s *Session, err error) error {
+// beginLife begins the client's life with its first session.
+func (c *Client) beginLife(s *Session, err error) error {
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (c *Client) Session(ctx context.Context) (*Session, error) {
 func (c *Client) aliveFor(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("session: waiting for a session: %w", c.explainNoConnection(ended(ctx)))
+		return fmt.Errorf("session: waiting for a session: %w", c.explainNoConnection(endError(ctx)))
 	case c.life.Err() != nil:
 		return fmt.Errorf("session: %w", lost(ErrClosed))
 	}
@@ -244,7 +244,7 @@ func (c *Client) Close(ctx context.Context) error {
 		close(done)
 	}()
 	if await.Closed(ctx, done) != nil {
-		return fmt.Errorf("session: close: %w", ended(ctx))
+		return fmt.Errorf("session: close: %w", endError(ctx))
 	}
 	return nil
 }

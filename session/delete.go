@@ -56,7 +56,7 @@ func (s *Session) EnsureDeleted(ctx context.Context, path string) error {
 		}
 	})
 	if await.Closed(ctx, done) != nil {
-		return &OpError{Op: "delete", Path: path, Err: ended(ctx)}
+		return &OpError{Op: "delete", Path: path, Err: endError(ctx)}
 	}
 	return err
 }

@@ -220,8 +220,8 @@ func verdicts(code int32) (error, bool) {
 // errDeleted is the cause of a hold whose znode was deleted.
 var errDeleted = fmt.Errorf("%w: %w", ErrLost, ErrNodeDeleted)
 
-// ended is the error of a context that is over, with its cause.
-func ended(ctx context.Context) error {
+// endError is the error of a context that is over, with its cause.
+func endError(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	switch {
 	case err == nil || cause == nil || cause == err: //nolint:errorlint // wrapped in other errors, it is one of those below

@@ -45,7 +45,7 @@ func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 	f.mustBeMade()
 	if await.Closed(ctx, f.done) != nil {
 		var zero T
-		return zero, f.fail(ended(ctx), true)
+		return zero, f.fail(endError(ctx), true)
 	}
 	return f.value, f.err
 }
@@ -148,7 +148,7 @@ func start[T any](s *Session, r request[T]) *Future[T] {
 		request:  r,
 		answered: s.reports.timed(r.op, r.path, s),
 	}
-	p.call = wire.Call{Op: r.code, Commits: r.write, FirstConnection: r.firstConnection, Done: p.settle}
+	p.call = wire.Call{Op: r.code, Commits: r.write, FirstConnection: r.firstConnection, Done: p.settleAnswer}
 	if err := s.link.Send(&p.call, r.body); err != nil {
 		var zero T
 		p.setResult(zero, p.fail(err, false))
@@ -156,8 +156,8 @@ func start[T any](s *Session, r request[T]) *Future[T] {
 	return &p.Future
 }
 
-// settle settles the future with the answer.
-func (p *sentRequest[T]) settle(a wire.Answer) {
+// settleAnswer settles the future with the answer.
+func (p *sentRequest[T]) settleAnswer(a wire.Answer) {
 	v, err := p.read(a)
 	p.answered(err)
 	p.request, p.call, p.answered = request[T]{}, wire.Call{}, nil // futures are kept for long

@@ -172,7 +172,7 @@ func (s *Session) sleep(ctx context.Context, d time.Duration) error {
 	case <-t.C:
 		return nil
 	case <-ctx.Done():
-		return ended(ctx)
+		return endError(ctx)
 	case <-s.ctx.Done():
 		return s.Err()
 	}

@@ -63,19 +63,19 @@ func (c *Client) awaitEndOrRefusal(s *Session) *Session {
 	}
 }
 
-// verdict is a probe's result about the ensemble.
-type verdict int
+// probeResult is a probe's result about the ensemble.
+type probeResult int
 
 const (
-	unserved verdict = iota // no server makes a session
-	serving                 // a server makes sessions
-	wentBack                // a server does, and lacks zxids that the client has seen
+	unserved probeResult = iota // no server makes a session
+	serving                     // a server makes sessions
+	wentBack                    // a server does, and lacks zxids that the client has seen
 )
 
 // probeServers asks each server once for a new session, for as long as s has no connection, and
 // returns it. The zxid tells whether s can be had back: a session is made by a
 // transaction, and behind a sync a server knows of all that was committed before.
-func (c *Client) probeServers(s *Session) (*Session, verdict) {
+func (c *Client) probeServers(s *Session) (*Session, probeResult) {
 	ctx, cancel := context.WithCancel(c.life)
 	defer cancel()
 	if !s.setProbe(cancel) {

@@ -98,9 +98,9 @@ func (c *Creation) Wait(ctx context.Context) (Node, error) {
 			})
 		}
 		if errors.Is(err, ErrUnknownOutcome) && !c.mode.ephemeral() {
-			return Node{}, &UnknownOutcomeError{Op: "create", Path: c.path, Reason: ended(ctx)} // until that is done
+			return Node{}, &UnknownOutcomeError{Op: "create", Path: c.path, Reason: endError(ctx)} // until that is done
 		}
-		return Node{}, &OpError{Op: "create", Path: c.path, Err: ended(ctx)}
+		return Node{}, &OpError{Op: "create", Path: c.path, Err: endError(ctx)}
 	}
 	if err != nil {
 		if c.sent != nil && errors.Is(err, ErrUnknownOutcome) {

@@ -131,7 +131,7 @@ func (c *Client) beginForReads(ctx context.Context) error {
 		select {
 		case <-changed:
 		case made := <-first:
-			return c.begin(made())
+			return c.beginLife(made())
 		case <-ctx.Done():
 			failure := c.connectFailure()
 			c.cancel() // both sessions at once

@@ -99,7 +99,7 @@ func (r *rotation) Len() int {
 // its last address, or with a connection. Only go-zookeeper's
 // connecting goroutine calls Next, so no round begins twice.
 func (r *rotation) Next() (server string, allTried bool) {
-	for !r.begin() {
+	for !r.beginRound() {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,9 +108,9 @@ func (r *rotation) Next() (server string, allTried bool) {
 	return r.last.shown(), r.over()
 }
 
-// begin begins a round if the last one is over. It reports false if the servers were replaced
+// beginRound begins a round if the last one is over. It reports false if the servers were replaced
 // meanwhile.
-func (r *rotation) begin() bool {
+func (r *rotation) beginRound() bool {
 	r.mu.Lock()
 	over, servers, replaced := r.tried == len(r.round), r.servers, r.replaced
 	if r.again {

@@ -151,7 +151,7 @@ func unreachable(ctx context.Context, failure error) error {
 	if failure == nil {
 		failure = errors.New("no server has answered yet")
 	}
-	return fmt.Errorf("%w: %w (%w)", ErrUnreachable, failure, ended(ctx))
+	return fmt.Errorf("%w: %w (%w)", ErrUnreachable, failure, endError(ctx))
 }
 
 // quiet swallows go-zookeeper's log: its important parts reach users as states and
@@ -228,7 +228,7 @@ func (s *Session) Err() error {
 // alive reports why nothing should be begun: ctx or the session is over.
 func (s *Session) alive(ctx context.Context) error {
 	if ctx.Err() != nil {
-		return ended(ctx)
+		return endError(ctx)
 	}
 	return s.Err()
 }
@@ -245,7 +245,7 @@ func (s *Session) awaitConnection(ctx context.Context) error {
 	case <-attached:
 		return nil
 	case <-ctx.Done():
-		return s.explainNoConnection(ended(ctx))
+		return s.explainNoConnection(endError(ctx))
 	case <-s.ctx.Done():
 		return s.Err()
 	}

@@ -287,14 +287,14 @@ func TestTheModelConvictsBrokenSharing(t *testing.T) {
 	for name, broken := range map[string]brokenShare{
 		"without R, shared": {proved: func(t *trust, marks []heartbeat.Mark) {
 			newest := heartbeat.NewestBehind(marks, 0)
-			t.settle(func(i touch) bool { return i.zxid < newest })
+			t.extendLease(func(i touch) bool { return i.zxid < newest })
 		}},
 		"touches at the mark's own transaction": {proved: func(t *trust, marks []heartbeat.Mark) {
 			newest := heartbeat.NewestBehind(marks, t.relay)
-			t.settle(func(i touch) bool { return i.zxid <= newest })
+			t.extendLease(func(i touch) bool { return i.zxid <= newest })
 		}},
 		"all touches before the heartbeat is read": {proved: func(t *trust, _ []heartbeat.Mark) {
-			t.settle(func(touch) bool { return true })
+			t.extendLease(func(touch) bool { return true })
 		}},
 		"the newest settled touch, shared": {proved: func(t *trust, marks []heartbeat.Mark) {
 			newest := heartbeat.NewestBehind(marks, t.relay)

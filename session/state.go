@@ -172,7 +172,7 @@ func (c *Client) States(ctx context.Context) iter.Seq2[State, error] {
 	return func(yield func(State, error) bool) {
 		for {
 			if err := ctx.Err(); err != nil {
-				yield(State{}, ended(ctx))
+				yield(State{}, endError(ctx))
 				return
 			}
 			_, changed := c.states.get()

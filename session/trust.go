@@ -128,7 +128,7 @@ func (t *trust) answered(sent, now time.Time, zxid int64, committed bool) {
 	}
 	if committed {
 		t.extend(t.hello)
-		t.settle(func(i touch) bool { return !i.answered.Add(t.relay).After(sent) })
+		t.extendLease(func(i touch) bool { return !i.answered.Add(t.relay).After(sent) })
 	}
 	// Touches that are a timeout old are worth nothing any more, and touches
 	// that crowd together add nothing: two per sixteenth of R will do.
@@ -172,12 +172,12 @@ func (t *trust) proved(marks []heartbeat.Mark) {
 		return
 	}
 	newest := heartbeat.NewestBehind(marks, t.relay)
-	t.settle(func(i touch) bool { return i.zxid < newest })
+	t.extendLease(func(i touch) bool { return i.zxid < newest })
 }
 
-// settle extends the lease by the touches that the leader knows of: the oldest ones,
+// extendLease extends the lease by the touches that the leader knows of: the oldest ones,
 // up to the first for which known is false.
-func (t *trust) settle(known func(touch) bool) {
+func (t *trust) extendLease(known func(touch) bool) {
 	newest := -1
 	for i, touch := range t.touches {
 		if !known(touch) {

@@ -56,7 +56,7 @@ func (w *Watch) Wait(ctx context.Context) (Event, error) {
 	w.mustBeMade()
 	if await.Closed(ctx, w.done) != nil {
 		w.Stop()
-		return Event{}, ended(ctx)
+		return Event{}, endError(ctx)
 	}
 	return w.event, nil
 }

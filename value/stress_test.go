@@ -29,8 +29,8 @@ type stress struct {
 	failed error // the first unexcused error
 }
 
-// begin numbers the beginning of a call, and has a word for its bytes.
-func (s *stress) begin() call {
+// beginCall numbers the beginning of a call, and has a word for its bytes.
+func (s *stress) beginCall() call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clock++
@@ -57,7 +57,7 @@ func (s *stress) do(ctx context.Context, i int, r *rand.Rand) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, long)
 	defer cancel()
-	v, seen, c := s.values[i], s.someState(r), s.begin()
+	v, seen, c := s.values[i], s.someState(r), s.beginCall()
 	var now value.State
 	var err error
 	switch k := r.IntN(12); {
@@ -193,7 +193,7 @@ func (s *stress) checkRecovery(w *World) error {
 			return fmt.Errorf("client %d does not get through any more: %w", i, err)
 		}
 	}
-	last := s.begin()
+	last := s.beginCall()
 	last.op, last.fate = "get", once
 	now, err := value.New(w.Client(), path, nil).Get(w.Ctx)
 	if err != nil {
@@ -209,7 +209,7 @@ func (s *stress) checkRecovery(w *World) error {
 
 // last updates once more.
 func (s *stress) last(w *World, v *value.Value) (err error) {
-	c := s.begin()
+	c := s.beginCall()
 	c.op = "update"
 	c.data, err = updateWith(w.Within(time.Minute), v, c.to)
 	c.fate = history.FateOf(err)

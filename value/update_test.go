@@ -112,7 +112,7 @@ func TestPanicOfTheFunctionIsItsCallersOwn(t *testing.T) {
 				v := value.New(w.Client(), path, nil)
 				w.set(v, "a")
 				w.slowly()
-				busy := w.begin(func() error { return v.Set(w.Ctx, []byte("b")) })
+				busy := w.startCall(func() error { return v.Set(w.Ctx, []byte("b")) })
 				ended := make(chan any, 1)
 				// Waited for below; ends with the function.
 				go func() {
@@ -120,7 +120,7 @@ func TestPanicOfTheFunctionIsItsCallersOwn(t *testing.T) {
 					_, _ = v.Update(w.Ctx, func(data []byte) ([]byte, error) { end(); return nil, nil })
 				}()
 				w.Settle()
-				other := w.begin(func() error { _, err := v.Update(w.Ctx, adds("c")); return err })
+				other := w.startCall(func() error { _, err := v.Update(w.Ctx, adds("c")); return err })
 				require.NoError(w, <-busy)
 				got := <-ended
 				require.Equal(w, name == "panic", got == "mine")
@@ -141,7 +141,7 @@ func TestCallerThatLeavesWhileChangesArePlannedHasNotMadeItsChange(t *testing.T)
 		w.set(v, "a")
 		inside, leave := make(chan struct{}), make(chan struct{})
 		calls := 0
-		slow := w.begin(func() error {
+		slow := w.startCall(func() error {
 			_, err := v.Update(w.Ctx, func(data []byte) ([]byte, error) {
 				if calls++; calls == 1 {
 					close(inside)
@@ -154,11 +154,11 @@ func TestCallerThatLeavesWhileChangesArePlannedHasNotMadeItsChange(t *testing.T)
 		<-inside
 		ctx, cancel := context.WithCancel(w.Ctx)
 		called := false
-		waits := w.begin(func() error {
+		waits := w.startCall(func() error {
 			_, err := v.Update(ctx, func(data []byte) ([]byte, error) { called = true; return data, nil })
 			return err
 		})
-		plain := w.begin(func() error { return v.Set(ctx, []byte("z")) })
+		plain := w.startCall(func() error { return v.Set(ctx, []byte("z")) })
 		cancel()
 		for _, left := range []<-chan error{waits, plain} {
 			err := <-left
@@ -179,11 +179,11 @@ func TestBatchIsPlannedAgainWithoutACallerThatHasLeft(t *testing.T) {
 		v := value.New(w.Client(), path, nil)
 		w.set(v, "a")
 		w.slowly()
-		busy := w.begin(func() error { return v.Set(w.Ctx, []byte("b")) })
+		busy := w.startCall(func() error { return v.Set(w.Ctx, []byte("b")) })
 		ctx, cancel := context.WithCancel(w.Ctx)
-		early := w.begin(func() error { _, err := v.Update(ctx, adds("x")); return err })
+		early := w.startCall(func() error { _, err := v.Update(ctx, adds("x")); return err })
 		calls := 0
-		late := w.begin(func() error {
+		late := w.startCall(func() error {
 			_, err := v.Update(w.Ctx, func(data []byte) ([]byte, error) {
 				if calls++; calls == 1 {
 					cancel()

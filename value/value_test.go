@@ -50,7 +50,7 @@ func TestSlicesAreNotShared(t *testing.T) {
 		require.Equal(w, "seed", string(now.Data))
 		w.slowly()
 		data := []byte("one")
-		done := w.begin(func() error { return v.Set(w.Ctx, data) })
+		done := w.startCall(func() error { return v.Set(w.Ctx, data) })
 		data[0] = 'X'
 		require.NoError(w, <-done)
 		w.Server.Heal()
@@ -68,7 +68,7 @@ func TestSlicesAreNotShared(t *testing.T) {
 		w.swap(v, "one!", "two", true)
 		old, new := []byte("two"), []byte("six")
 		w.slowly()
-		done = w.begin(func() error { _, err := v.CompareAndSwap(w.Ctx, old, new); return err })
+		done = w.startCall(func() error { _, err := v.CompareAndSwap(w.Ctx, old, new); return err })
 		old[0], new[0] = 'X', 'X'
 		require.NoError(w, <-done)
 		w.Server.Heal()
@@ -76,7 +76,7 @@ func TestSlicesAreNotShared(t *testing.T) {
 		require.Equal(w, "six", string(now.Data))
 		to := []byte("ten")
 		w.slowly()
-		done = w.begin(func() error { _, err := v.TrySet(w.Ctx, now, to); return err })
+		done = w.startCall(func() error { _, err := v.TrySet(w.Ctx, now, to); return err })
 		to[0] = 'X'
 		require.NoError(w, <-done)
 		w.Server.Heal()
@@ -190,7 +190,7 @@ func TestWatchShowsAStateOnce(t *testing.T) {
 				v := value.New(w.Client(), path, nil)
 				shown := 0
 				ctx, cancel := context.WithCancel(w.Ctx)
-				ended := w.begin(func() (last error) {
+				ended := w.startCall(func() (last error) {
 					for _, err := range v.Watch(ctx) {
 						if last = err; err == nil {
 							shown++
@@ -256,9 +256,9 @@ func TestDataThatIsTooLargeIsRefused(t *testing.T) {
 		large := make([]byte, 2<<20)
 		require.ErrorIs(w, v.Set(w.Ctx, large), session.ErrTooLarge)
 		w.slowly()
-		busy := w.begin(func() error { return v.Set(w.Ctx, []byte("busy")) })
-		small := w.begin(func() error { _, err := v.Update(w.Ctx, adds("!")); return err })
-		alone := w.begin(func() error { return v.Set(w.Ctx, large) })
+		busy := w.startCall(func() error { return v.Set(w.Ctx, []byte("busy")) })
+		small := w.startCall(func() error { _, err := v.Update(w.Ctx, adds("!")); return err })
+		alone := w.startCall(func() error { return v.Set(w.Ctx, large) })
 		require.NoError(w, <-busy)
 		require.ErrorIs(w, <-alone, session.ErrTooLarge)
 		require.NoError(w, <-small)

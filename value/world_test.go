@@ -112,8 +112,8 @@ func (w *World) add(v *value.Value, text, want string) {
 // slowly delays the client's messages, so changes gather.
 func (w *World) slowly() { w.Server.Delay(zktest.Link{}, zktest.Both, 100*time.Millisecond) }
 
-// begin starts do, and returns when it waits or has ended.
-func (w *World) begin(do func() error) <-chan error {
+// startCall starts do, and returns when it waits or has ended.
+func (w *World) startCall(do func() error) <-chan error {
 	out := make(chan error, 1)
 	// The bubble waits for the goroutine; it ends with do.
 	go func() { out <- do() }()

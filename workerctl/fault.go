@@ -63,7 +63,7 @@ func (j *Job) awaitFaulty(ctx context.Context, s *session.Session, gone *goneWor
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		ids, again := gone.take()
+		ids, again := gone.takeIDs()
 		if again {
 			return optimistic.ErrNews
 		}
@@ -116,7 +116,7 @@ func (g *goneWorkers) onEvent(ev session.Event) {
 	}
 }
 
-func (g *goneWorkers) take() (ids []int, again bool) {
+func (g *goneWorkers) takeIDs() (ids []int, again bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for id := range g.ids {

@@ -93,7 +93,7 @@ func (in *rosterInbox) setPatient(patient bool) {
 	}
 }
 
-func (in *rosterInbox) take() (items []rosterItem, overrun bool) {
+func (in *rosterInbox) takeItems() (items []rosterItem, overrun bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	items, overrun = in.items, in.overrun

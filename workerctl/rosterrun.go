@@ -50,7 +50,7 @@ type watchPlace struct {
 
 // run keeps the view up to date until ctx ends or the view cannot continue.
 func (v *rosterView) run(ctx context.Context) (err error) {
-	if err := v.begin(); err != nil {
+	if err := v.beginRun(); err != nil {
 		return err
 	}
 	defer func() { v.end(err) }()
@@ -190,7 +190,7 @@ func (r *rosterRun) takeItems() ([]rosterItem, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.link.clean = false
-	return r.inbox.take()
+	return r.inbox.takeItems()
 }
 
 func (r *rosterRun) handle(ctx context.Context, it rosterItem) error {

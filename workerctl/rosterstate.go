@@ -227,17 +227,17 @@ func (st *rosterState) onStatus(exists bool, data []byte) {
 	st.over = over
 }
 
-// verdict is what a reply about a member means for the view.
-type verdict int
+// memberReply is what a reply about a member means for the view.
+type memberReply int
 
 const (
-	undecided verdict = iota // another read follows
+	undecided memberReply = iota // another read follows
 	remove
 	show
 )
 
 // onMember takes the reply to a read of a member.
-func (st *rosterState) onMember(id int, seen session.Seen) (Member, verdict) {
+func (st *rosterState) onMember(id int, seen session.Seen) (Member, memberReply) {
 	_, again := st.dirty[id]
 	if !seen.Exists {
 		if again {

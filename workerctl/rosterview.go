@@ -171,8 +171,8 @@ func (v *rosterView) wakeLocked() {
 	v.changes.Announce()
 }
 
-// begin notes that Run begins, unless the view is running.
-func (v *rosterView) begin() error {
+// beginRun notes that Run begins, unless the view is running.
+func (v *rosterView) beginRun() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.running {

@@ -38,7 +38,7 @@ func with(cmd *exec.Cmd, env ...string) *exec.Cmd {
 func TestEnvironmentFillsInWhatTheCommandLineLeavesOpen(t *testing.T) {
 	b := newBed(t)
 	require.NoError(t, b.srv.Create("/app", nil))
-	held := b.take("/app/locks/a")
+	held := b.takeLock("/app/locks/a")
 	defer func() { _ = held.Unlock(b.ctx) }()
 
 	z := start(t, with(b.command("lock", "ls", "/locks/a"), "ZKR_CHROOT=/app", "ZKR_OUTPUT=json")).ends(0)

@@ -45,7 +45,7 @@ var codeRuns = map[int]func(*bed) *zkrProcess{
 		return b.run("counter", "add", "/c", "--connect-timeout", "5s")
 	},
 	exit.CodeBusy: func(b *bed) *zkrProcess {
-		b.take("/l")
+		b.takeLock("/l")
 		return b.run("lock", "/l", "--try", "--", "true")
 	},
 	exit.CodeLost: func(b *bed) *zkrProcess {

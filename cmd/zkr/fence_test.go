@@ -24,7 +24,7 @@ func TestEpochIsShownAndAdvanced(t *testing.T) {
 	require.Error(t, err, "showing creates nothing")
 	client := b.client()
 
-	held := b.take("/l")
+	held := b.takeLock("/l")
 	former, err := fence.NewIssuer(client, path, nil).Token(b.ctx, held)
 	require.NoError(t, err)
 	epoch := strconv.FormatInt(former.Epoch, 10)

@@ -26,7 +26,7 @@ func TestContendersOfAnotherRecipeAreRemarkedUpon(t *testing.T) {
 	require.NoError(t, err)
 	alone := b.run("lock", "ls", "/l").ends(0)
 	assert.Empty(t, alone.err.String(), "there are no other contenders")
-	held := b.take("/l")
+	held := b.takeLock("/l")
 	z := b.run("lock", "ls", "/l").ends(0)
 	assert.Equal(t, "zkr: "+remark("a semaphore", "lock ls -n N")+"\n", z.err.String())
 	assert.Equal(t, 1, strings.Count(z.out.String(), "holds"))
@@ -69,10 +69,10 @@ func TestMissingPathDiffersFromAnUnusedPath(t *testing.T) {
 // election is not a lock.
 func TestLockIsNotTakenForAnElection(t *testing.T) {
 	b := newBed(t)
-	b.take("/l")
+	b.takeLock("/l")
 	z := b.run("elect", "ls", "/l").ends(0)
 	assert.Contains(t, z.err.String(), `zkr: /l has the znodes of a lock: the holder of the lock is shown as the leader; "zkr lock ls /l" shows the lock.`)
-	b.take("/leader")
+	b.takeLock("/leader")
 	assert.Empty(t, b.run("elect", "ls", "/leader").ends(0).err.String(), "it may be that of Curator's LeaderSelector")
 	_, err := election.New(b.client(), "/e", nil).Campaign(b.ctx)
 	require.NoError(t, err)

@@ -46,7 +46,7 @@ func broken(t *testing.T) string {
 // wait.
 func TestCommandThatIsNotThereIsNotWaitedFor(t *testing.T) {
 	b := newBed(t)
-	b.take("/l")
+	b.takeLock("/l")
 	z := b.run("lock", "/l", "--", "no-such-command").ends(exit.CodeNotFound)
 	assert.Equal(t, "zkr: cannot run no-such-command: executable file not found in $PATH\n", z.err.String())
 	z = b.run("lock", "/l", "--", "/no/such/command").ends(exit.CodeNotFound)
@@ -159,7 +159,7 @@ func TestNoServerIsSaidWithWhatToDo(t *testing.T) {
 
 func TestBusyLockIsNotWaitedForWithTry(t *testing.T) {
 	b := newBed(t)
-	held := b.take("/locks/a")
+	held := b.takeLock("/locks/a")
 	z := b.run(locked("/locks/a", []string{"--try"}, "echo", "ran")...).ends(exit.CodeBusy)
 	assert.Empty(t, z.out.String())
 	assert.Contains(t, z.err.String(), "another client holds it")
@@ -171,7 +171,7 @@ func TestBusyLockIsNotWaitedForWithTry(t *testing.T) {
 
 func TestTimeoutBoundsTheWaitNotTheCommand(t *testing.T) {
 	b := newBed(t)
-	held := b.take("/locks/a")
+	held := b.takeLock("/locks/a")
 	begun := time.Now()
 	z := b.run(locked("/locks/a", []string{"--timeout", "5s"}, "echo", "ran")...).ends(exit.CodeBusy)
 	assert.GreaterOrEqual(t, z.at.Sub(begun), 5*time.Second)

@@ -35,7 +35,7 @@ func (b *bed) list(args ...string) listing {
 func TestListShowsHolderAndQueueInOrder(t *testing.T) {
 	b := newBed(t)
 	begun := time.Now()
-	held := b.take("/locks/a")
+	held := b.takeLock("/locks/a")
 	for i, id := range []string{"first", "second"} {
 		b.start(locked("/locks/a", []string{"--id", id}, "true")...)
 		b.queued("/locks/a", i+2)
@@ -180,7 +180,7 @@ func TestListWithoutAPathShowsAllLocks(t *testing.T) {
 	b.queued("/app/b", 2)
 	b.start(locked("/app/b", []string{"--id", "second"}, "true")...)
 	b.queued("/app/b", 3)
-	b.take("/a")
+	b.takeLock("/a")
 	b.candidates("/app/leader", "no lock")
 	text := b.run("lock", "ls").ends(0).out.String()
 	assert.Equal(t, 3, strings.Count(text, "\n"), text)

@@ -217,7 +217,7 @@ func TestFrozenZkrKillsAsSoonAsItRunsAgain(t *testing.T) {
 	beating(t, beat+".child")
 	b.owner("/locks/a")
 	z.signal(syscall.SIGSTOP)
-	b.take("/locks/a") // granted once the session has expired
+	b.takeLock("/locks/a") // granted once the session has expired
 	woken := time.Now()
 	z.signal(syscall.SIGCONT)
 	z.ends(exit.CodeLost)
@@ -250,7 +250,7 @@ func TestSuspendedZkrStopsItsCommand(t *testing.T) {
 	z.signal(syscall.SIGTSTP)
 	eventually(t, func() bool { return procState(t, cmd.Process.Pid) == "T" }, "zkr is stopped")
 	last := silent(t, beat)
-	b.take("/locks/a")
+	b.takeLock("/locks/a")
 	z.signal(syscall.SIGCONT)
 	z.ends(exit.CodeLost)
 	assert.Equal(t, last, silent(t, beat), "not one beat more")

@@ -23,7 +23,7 @@ import (
 // while another client has the lock: zkr ends at once, and leaves no znode.
 func TestP28SignalWhileWaitingEndsTheWait(t *testing.T) {
 	b := newBed(t)
-	b.take("/locks/a")
+	b.takeLock("/locks/a")
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
 		z := b.start(locked("/locks/a", nil, "echo", "ran")...)
 		b.queued("/locks/a", 2)
@@ -65,7 +65,7 @@ func TestP28SignalWhileTheServerIsSilent(t *testing.T) {
 // queue. The signal ends the wait all the same; the znode goes with the session.
 func TestP28SignalWhileTheServerIsGone(t *testing.T) {
 	b := newBed(t)
-	b.take("/locks/a")
+	b.takeLock("/locks/a")
 	z := b.start(locked("/locks/a", nil, "true")...)
 	b.queued("/locks/a", 2)
 	sessions := b.srv.Sessions()
@@ -126,7 +126,7 @@ func TestPD11TermEndsTheCommandAndReleasesTheLock(t *testing.T) {
 // the background.
 func TestIgnoredSignalsStayIgnored(t *testing.T) {
 	b := newBed(t)
-	held := b.take("/locks/a")
+	held := b.takeLock("/locks/a")
 	zkr := b.command(locked("/locks/a", nil, "sh", "-c", "kill -HUP $$; echo ran")...)
 	cmd := b.command()
 	cmd.Path, cmd.Args = "/bin/sh", append([]string{"sh", "-c", `trap "" HUP INT; exec "$0" "$@"`}, zkr.Args...)

@@ -388,8 +388,8 @@ func (b *bed) client() *session.Client {
 	return c
 }
 
-// take takes a lock as another client.
-func (b *bed) take(path string) *lock.Held {
+// takeLock takes a lock as another client.
+func (b *bed) takeLock(path string) *lock.Held {
 	b.Helper()
 	h, err := lock.New(b.client(), path, nil).Lock(b.ctx)
 	require.NoError(b, err)

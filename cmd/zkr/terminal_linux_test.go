@@ -84,7 +84,7 @@ func TestCtrlCReachesTheCommandOnly(t *testing.T) {
 // TestCtrlCWhileWaiting: museum P28, on a terminal.
 func TestP28CtrlCWhileWaiting(t *testing.T) {
 	b := newBed(t)
-	b.take("/locks/a")
+	b.takeLock("/locks/a")
 	keys, _, shell := onTerminal(b, "trap : INT; zkr lock /locks/a "+flagsOnTerminal+` -- true; echo "code $?"`)
 	b.queued("/locks/a", 2)
 	typed(t, keys, "\x03")
@@ -118,7 +118,7 @@ func TestCtrlZForTooLongEndsTheCommand(t *testing.T) {
 	typed(t, keys, "\x1a")
 	shell.says("stopped")
 	last := silent(t, file)
-	b.take("/locks/a")
+	b.takeLock("/locks/a")
 	typed(t, keys, "\n")
 	shell.says("code 76")
 	assert.Equal(t, last, silent(t, file), "not one beat more")
@@ -185,7 +185,7 @@ func TestJobWaitShowsOnATerminalHowFarTheyAre(t *testing.T) {
 // On a terminal the wait is one line, which is gone when the command begins.
 func TestWaitIsALineThatIsRenewed(t *testing.T) {
 	b := newBed(t)
-	held := b.take("/locks/a")
+	held := b.takeLock("/locks/a")
 	_, screen, shell := onTerminal(b, "zkr lock /locks/a "+flagsOnTerminal+` -- echo in`)
 	const line = "\r\x1b[Kzkr: waiting for "
 	require.Eventually(t, func() bool { return strings.Count(screen.String(), line) >= 2 }, patience, 10*time.Millisecond)
@@ -198,7 +198,7 @@ func TestWaitIsALineThatIsRenewed(t *testing.T) {
 // On a terminal, the answer decides whether a lock is taken away.
 func TestBreakOfALockIsConfirmed(t *testing.T) {
 	b := newBed(t)
-	held := b.take("/l")
+	held := b.takeLock("/l")
 	keyboard, screen, shell := onTerminal(b, `zkr lock break /l --reason r; echo no=$?; zkr lock break /l --reason r; echo yes=$?`)
 	eventually(t, func() bool { return strings.Contains(screen.String(), "[y/N]") }, "it asks: %s", screen)
 	assert.Contains(t, screen.String(), "is held by")
@@ -236,7 +236,7 @@ func TestAdvanceOfAnEpochIsConfirmed(t *testing.T) {
 
 func TestCtrlCAtTheQuestionChangesNothing(t *testing.T) {
 	b := newBed(t)
-	held := b.take("/l")
+	held := b.takeLock("/l")
 	keyboard, screen, shell := onTerminal(b, `trap : INT; zkr lock break /l --reason r; echo code=$?`)
 	eventually(t, func() bool { return strings.Contains(screen.String(), "[y/N]") }, "it asks: %s", screen)
 	typed(t, keyboard, "\x03")

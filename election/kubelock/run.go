@@ -37,7 +37,7 @@ func (l *Lock[Record]) Run(ctx context.Context, fn func(ctx context.Context) err
 	}
 	r := &run{lost: make(chan struct{})}
 	if err == nil {
-		err = l.begin(r)
+		err = l.beginRun(r)
 	}
 	if err != nil {
 		return failure(ctx, "run", l.e.Path(), err)
@@ -73,7 +73,7 @@ func (l *Lock[Record]) running() *run {
 	return l.run
 }
 
-func (l *Lock[Record]) begin(r *run) error {
+func (l *Lock[Record]) beginRun(r *run) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.run != nil {

@@ -70,7 +70,7 @@ func (b *book) request(ctx context.Context, l *serving.Leader) {
 	for ctx.Err() == nil {
 		admitted, done, err := l.Admit(ctx)
 		if err == nil {
-			b.begin(admitted, l)
+			b.beginTerm(admitted, l)
 			world.SleepContext(admitted, time.Second)
 			b.end(admitted)
 			done()
@@ -79,7 +79,7 @@ func (b *book) request(ctx context.Context, l *serving.Leader) {
 	}
 }
 
-func (b *book) begin(ctx context.Context, l *serving.Leader) {
+func (b *book) beginTerm(ctx context.Context, l *serving.Leader) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.open == nil {

@@ -24,7 +24,7 @@ func (l *Leader) Run(ctx context.Context) error {
 	l = receiver.OrZero(l)
 	err := l.check(ctx)
 	if err == nil {
-		err = l.begin()
+		err = l.beginRun()
 	}
 	if err != nil {
 		return fmt.Errorf("serving: run: %w", err)
@@ -35,8 +35,8 @@ func (l *Leader) Run(ctx context.Context) error {
 	return l.e.Run(ctx, func(own context.Context, lead *election.Leadership) error { return l.lead(ctx, own, lead) })
 }
 
-// begin notes that Run is in progress.
-func (l *Leader) begin() error {
+// beginRun notes that Run is in progress.
+func (l *Leader) beginRun() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.running {

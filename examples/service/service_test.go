@@ -16,9 +16,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// begin starts a server and a service on it, with that session timeout; over gets the end of
+// startService starts a server and a service on it, with that session timeout; over gets the end of
 // serve.
-func begin(t *testing.T, timeout time.Duration) (srv *zktest.Server, admin *session.Client, url string, stop func(), over chan error) {
+func startService(t *testing.T, timeout time.Duration) (srv *zktest.Server, admin *session.Client, url string, stop func(), over chan error) {
 	t.Helper()
 	srv, err := zktest.Start(&zktest.Options{TickTime: 200 * time.Millisecond, MaxSessionTimeout: time.Minute})
 	require.NoError(t, err)
@@ -55,7 +55,7 @@ func get(t *testing.T, url string) (int, string) {
 }
 
 func TestServiceLeavesNothingBehind(t *testing.T) {
-	srv, _, url, stop, over := begin(t, 20*time.Second) // a busy machine may stand still for seconds
+	srv, _, url, stop, over := startService(t, 20*time.Second) // a busy machine may stand still for seconds
 	for _, path := range []string{"/", "/livez", "/readyz"} {
 		code, _ := get(t, url+path)
 		require.Equal(t, http.StatusOK, code, path)
@@ -71,7 +71,7 @@ func TestServiceLeavesNothingBehind(t *testing.T) {
 // Told to stop while no server answers, the service ends within a session timeout and the
 // seconds that Close may take, and says that nothing confirmed the end.
 func TestServiceEndsDuringAnOutage(t *testing.T) {
-	srv, _, url, stop, over := begin(t, 2*time.Second)
+	srv, _, url, stop, over := startService(t, 2*time.Second)
 	require.NoError(t, srv.Freeze(1))
 	code, _ := get(t, url+"/livez")
 	require.Equal(t, http.StatusOK, code, "a restart would not help")

@@ -101,6 +101,6 @@ func (c *Contender) useReads(ctx context.Context, r firstReads, sawNode bool) {
 	}
 	if room := c.spec.Room; room != nil && c.place == nil && number >= 0 {
 		c.found, c.crowded = number, number > room.limit
-		room.note(number)
+		room.noteLength(number)
 	}
 }

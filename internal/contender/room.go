@@ -46,8 +46,8 @@ func (r *Room) isShort() bool {
 	return n > 0 && n <= r.limit
 }
 
-// note notes the length of the queue.
-func (r *Room) note(n int) { r.found.Store(int32(min(n, 1<<30))) }
+// noteLength notes the length of the queue.
+func (r *Room) noteLength(n int) { r.found.Store(int32(min(n, 1<<30))) }
 
 // ahead is how many places ahead that place is whose end a contender waits for. It is
 // more than limit: while contenders come out of the room, new ones find the queue full.

@@ -26,11 +26,11 @@ type tester struct {
 	limits map[string]time.Duration // of a run of the tests, by package
 }
 
-// verdict is the result of a run of tests on a mutant.
-type verdict int
+// fate is the result of a run of tests on a mutant.
+type fate int
 
 const (
-	survived verdict = iota
+	survived fate = iota
 	killed
 	invalid // it does not compile
 )
@@ -71,7 +71,7 @@ func (t *tester) testAll(ctx context.Context, mutants []mutant, n int) (sum summ
 }
 
 // test tests one mutant and returns the verdict with its reason.
-func (t *tester) test(ctx context.Context, m mutant) (v verdict, why string, err error) {
+func (t *tester) test(ctx context.Context, m mutant) (v fate, why string, err error) {
 	dir, err := os.MkdirTemp("", "mutate")
 	if err != nil {
 		return 0, "", err
@@ -135,7 +135,7 @@ func (t *tester) limit(ctx context.Context, pkg string) (time.Duration, error) {
 }
 
 // goTest runs the tests of pkg.
-func (t *tester) goTest(ctx context.Context, pkg string, limit time.Duration, flags ...string) (verdict, string, error) {
+func (t *tester) goTest(ctx context.Context, pkg string, limit time.Duration, flags ...string) (fate, string, error) {
 	args := append([]string{"test", "-count=1", "-failfast", "-vet=off", "-skip=" + t.skip, "-timeout=" + limit.String()}, flags...)
 	args = append(args, t.flags...)
 	cmd := exec.CommandContext(ctx, "go", append(args, pkg)...)

@@ -19,7 +19,7 @@ func folderIsDeleted(t *testing.T, tg Target) {
 		outs := []<-chan won{s.startAcquire(s.Ctx, s.next().Acquire), s.startAcquire(s.Ctx, s.next().Rival)}
 		s.Pass(time.Minute)
 		require.NoError(s, s.Server.DeleteAll(s.Path))
-		s.ended(h)
+		s.awaitEnd(h)
 		require.ErrorIs(s, context.Cause(h.Context()), session.ErrNodeDeleted)
 		// One of them is granted, in a queue made again, and then the other.
 		for len(outs) > 0 {

@@ -230,7 +230,7 @@ func lostWaiterIsFree(t *testing.T, tg Target) {
 				}
 				out := s.startAcquire(s.Ctx, s.contender(c).Acquire)
 				s.Away(other.Context())
-				s.ended(h)
+				s.awaitEnd(h)
 				require.ErrorIs(s, h.Release(s.Ctx), session.ErrLost)
 				back := time.Now()
 				next := s.granted(out)

@@ -179,7 +179,7 @@ func holderIsRolledBack(t *testing.T, tg Target) {
 				require.NoError(s, s.Server.Create("/first", nil), "a change of the new epoch")
 
 				back := s.reconnected(holder)
-				s.ended(h)
+				s.awaitEnd(h)
 				require.Less(s, time.Since(back), 50*time.Millisecond, "told with the first heartbeat of the connection")
 				require.ErrorIs(s, context.Cause(h.Context()), why)
 				require.ErrorIs(s, h.Release(s.Ctx), session.ErrLost)

@@ -179,8 +179,8 @@ func (s *scene) oneGranted(outs []<-chan won) (h Held, rest []<-chan won) {
 	return nil, nil
 }
 
-// ended waits for the end of h, a virtual minute at most.
-func (s *scene) ended(h Held) {
+// awaitEnd waits for the end of h, a virtual minute at most.
+func (s *scene) awaitEnd(h Held) {
 	s.Helper()
 	select {
 	case <-h.Context().Done():

@@ -77,7 +77,7 @@ func Take[H any](ctx context.Context, r Recipe[H], queue contender.Spec) (*Place
 		}
 		p.c, err = contender.Enter(ctx, s, queue)
 		if err == nil {
-			if err = p.settle(ctx); err != nil {
+			if err = p.completePlace(ctx); err != nil {
 				p.c.LeaveBehind()
 			}
 		}
@@ -102,8 +102,8 @@ func (p *Place[H]) noting(rule contender.Rule) contender.Rule {
 	}
 }
 
-// settle completes the place of a contender that has queued up.
-func (p *Place[H]) settle(ctx context.Context) error {
+// completePlace completes the place of a contender that has queued up.
+func (p *Place[H]) completePlace(ctx context.Context) error {
 	if p.recipe.Entered != nil {
 		if err := p.recipe.Entered(ctx, p.c); err != nil {
 			return err
@@ -139,8 +139,8 @@ func (p *Place[H]) setWatching(names []string) {
 // Granted reports whether an Await has won the hold.
 func (p *Place[H]) Granted() bool { return p.won.Load() != nil }
 
-// ended is the error of a call that begins after the end of ctx, or of the place.
-func (p *Place[H]) ended(ctx context.Context) error {
+// endError is the error of a call that begins after the end of ctx, or of the place.
+func (p *Place[H]) endError(ctx context.Context) error {
 	for _, c := range []context.Context{ctx, p.life} {
 		if c.Err() != nil {
 			return context.Cause(c)
@@ -153,7 +153,7 @@ func (p *Place[H]) ended(ctx context.Context) error {
 // an Await in progress.
 func (p *Place[H]) Ahead(ctx context.Context) (int, error) {
 	const op = "look ahead"
-	if err := p.ended(ctx); err != nil {
+	if err := p.endError(ctx); err != nil {
 		return 0, p.failure(ctx, op, err)
 	}
 	if p.Granted() {
@@ -176,7 +176,7 @@ func (p *Place[H]) Ahead(ctx context.Context) (int, error) {
 // the same one.
 func (p *Place[H]) Await(ctx context.Context) (*H, error) {
 	const op = "await"
-	if err := p.ended(ctx); err != nil {
+	if err := p.endError(ctx); err != nil {
 		return nil, p.failure(ctx, op, err)
 	}
 	if h := p.won.Load(); h != nil {

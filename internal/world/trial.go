@@ -185,7 +185,7 @@ func (tr Trial) setup(e *matrix.Env) error {
 
 func (tr Trial) check(e *matrix.Env) error {
 	p := e.State.(*Party)
-	if err := tr.judge(e); err != nil {
+	if err := tr.judgeOutcome(e); err != nil {
 		return err
 	}
 	// The tested client lives: its remains would stay.
@@ -210,12 +210,12 @@ func (tr Trial) check(e *matrix.Env) error {
 			return fmt.Errorf("the next caller: %w", err)
 		}
 	}
-	return tr.settle(e)
+	return tr.awaitNoWatches(e)
 }
 
-// settle gives background work at least the time that a session lasts without its client,
+// awaitNoWatches gives background work at least the time that a session lasts without its client,
 // and waits at most a minute until no watches are left.
-func (tr Trial) settle(e *matrix.Env) error {
+func (tr Trial) awaitNoWatches(e *matrix.Env) error {
 	for range 4 {
 		Pause(15 * time.Second)
 		if tr.Watched || OnKeeper() || e.Server.Stats().Watches == 0 {
@@ -225,7 +225,7 @@ func (tr Trial) settle(e *matrix.Env) error {
 	return fmt.Errorf("%d watches left on the server: %v", e.Server.Stats().Watches, e.Server.Watches())
 }
 
-func (tr Trial) judge(e *matrix.Env) error {
+func (tr Trial) judgeOutcome(e *matrix.Env) error {
 	excuses := slices.Clone(tr.Excuses)
 	if e.Canceled() {
 		excuses = append(excuses, context.Canceled)

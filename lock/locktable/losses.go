@@ -113,7 +113,7 @@ func (o *Owner) loseHeld(h *Held, why error, kept bool) {
 		return
 	}
 	end := h.endLocked(why)
-	hold := o.reports.take(h)
+	hold := o.reports.takeHold(h)
 	w := h.watch
 	h.watch = nil
 	if kept {

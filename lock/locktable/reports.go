@@ -41,7 +41,7 @@ func (o *Owner) observeHolds() {
 		var lost []*observing.Hold
 		o.mu.Lock()
 		for _, h := range o.held {
-			lost = append(lost, o.reports.take(h))
+			lost = append(lost, o.reports.takeHold(h))
 		}
 		o.mu.Unlock()
 		for _, r := range lost {
@@ -77,8 +77,8 @@ func (r reports) reportBegun(locks []*Held) {
 	}
 }
 
-// take returns the hold of a lock whose end is reported next, and forgets the hold.
-func (r reports) take(h *Held) *observing.Hold {
+// takeHold returns the hold of a lock whose end is reported next, and forgets the hold.
+func (r reports) takeHold(h *Held) *observing.Hold {
 	hold := r[h]
 	delete(r, h)
 	return hold
@@ -91,7 +91,7 @@ func (r reports) takeReleases(locks []*Held) reports {
 	}
 	out := make(reports, len(locks))
 	for _, h := range locks {
-		out[h] = r.take(h)
+		out[h] = r.takeHold(h)
 		out[h].Ending()
 	}
 	return out
@@ -101,7 +101,7 @@ func (r reports) takeReleases(locks []*Held) reports {
 // has found out that the lost locks had been lost.
 func (r reports) reportReleased(lost []*Held, err error) {
 	for _, h := range lost {
-		hold := r.take(h)
+		hold := r.takeHold(h)
 		hold.NotEnding()
 		hold.Lose(errChanged)
 	}

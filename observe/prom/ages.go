@@ -47,7 +47,7 @@ func newAges() *ages {
 	return a
 }
 
-func (a *ages) begin(s state, id uint64, l labels, since time.Time) {
+func (a *ages) beginAge(s state, id uint64, l labels, since time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.open[s][id] = opened{l, since}

@@ -101,7 +101,7 @@ func (o *Observer) Observe(_ context.Context, e observe.Event) {
 func (o *Observer) observeWait(e observe.Event) {
 	switch e := e.(type) {
 	case observe.WaitBegun:
-		o.begin(waiting, o.m.waiting, e.Kind, e.Path, e.ID, e.Begun)
+		o.countBegin(waiting, o.m.waiting, e.Kind, e.Path, e.ID, e.Begun)
 	case observe.WaitEnded:
 		if l, known := o.end(waiting, o.m.waiting, e.ID); known {
 			o.m.waits.WithLabelValues(l.kind, l.path, kindLabel(e.Outcome())).Observe(e.Took.Seconds())
@@ -112,7 +112,7 @@ func (o *Observer) observeWait(e observe.Event) {
 func (o *Observer) observeHold(e observe.Event) {
 	switch e := e.(type) {
 	case observe.HoldBegun:
-		o.begin(holding, o.m.held, e.Kind, e.Path, e.ID, e.Begun)
+		o.countBegin(holding, o.m.held, e.Kind, e.Path, e.ID, e.Begun)
 	case observe.HoldEnded:
 		if l, known := o.end(holding, o.m.held, e.ID); known {
 			o.m.holds.WithLabelValues(l.kind, l.path, kindLabel(e.End)).Observe(e.Took.Seconds())
@@ -120,11 +120,11 @@ func (o *Observer) observeHold(e observe.Event) {
 	}
 }
 
-// begin counts a wait or hold that begins.
-func (o *Observer) begin(s state, count *prometheus.GaugeVec, kind observe.Kind, path string, id uint64, since time.Time) {
+// countBegin counts a wait or hold that begins.
+func (o *Observer) countBegin(s state, count *prometheus.GaugeVec, kind observe.Kind, path string, id uint64, since time.Time) {
 	l := labels{kindLabel(kind), o.paths.of(kind, path)}
 	count.WithLabelValues(l.kind, l.path).Inc()
-	o.ages.begin(s, id, l, since)
+	o.ages.beginAge(s, id, l, since)
 }
 
 // end counts a wait or hold that ends, and reports whether its beginning was seen.
@@ -153,7 +153,7 @@ func (o *Observer) observeSession(e observe.Event) {
 			o.now.remove(e.Client)
 		}
 	case observe.NoConnection:
-		o.ages.begin(disconnected, e.Client, labels{}, time.Now().Add(-e.For))
+		o.ages.beginAge(disconnected, e.Client, labels{}, time.Now().Add(-e.For))
 	case observe.SessionSampled:
 		o.now.add(e)
 	case observe.TrustLow:

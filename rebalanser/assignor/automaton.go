@@ -119,8 +119,8 @@ type state struct {
 	top   int
 }
 
-// begin adds a spec, by its bit, that begins here.
-func (s *state) begin(bit int32) { put(s.words, bit) }
+// beginSpec adds a spec, by its bit, that begins here.
+func (s *state) beginSpec(bit int32) { put(s.words, bit) }
 
 // read sets to to the state behind from and a byte.
 func (a *automaton) read(from, to *state, b byte) {

@@ -90,7 +90,7 @@ func (m *matcher) run(j int, begun []span) {
 		}
 		for len(begun) > 0 && begun[0].prefix == n {
 			if begun[0].kind == automatic {
-				s.begin(begun[0].bit)
+				s.beginSpec(begun[0].bit)
 			}
 			begun = begun[1:]
 		}

@@ -178,7 +178,7 @@ func (l *Login) serviceTicket(ctx context.Context, host string) (*ticket, error)
 	defer cancel()
 	// A new ticket, also while the last one is valid: the key of the server may have
 	// changed, and a session does not outlive the server's refusal.
-	t, err := l.ask(asking, cfg, server)
+	t, err := l.requestTicket(asking, cfg, server)
 	if err != nil {
 		if ctx.Err() == nil && errors.Is(err, ErrKDCUnreachable) && last.isValid(time.Now()) {
 			return last, nil
@@ -191,8 +191,8 @@ func (l *Login) serviceTicket(ctx context.Context, host string) (*ticket, error)
 	return t, nil
 }
 
-// ask gets a ticket for a server from the KDCs.
-func (l *Login) ask(ctx context.Context, cfg *config.Config, server principal) (*ticket, error) {
+// requestTicket gets a ticket for a server from the KDCs.
+func (l *Login) requestTicket(ctx context.Context, cfg *config.Config, server principal) (*ticket, error) {
 	if l.owner == "" {
 		tgt, err := readCache(l.file)
 		if err != nil {

@@ -88,7 +88,7 @@ func (c *Case) phases(e *Env) (int, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	in := &injector{counts: c.Counts, strikes: []strike{{e.Fault, e.Request}, {e.Then, e.Second}}, server: e.Server, cancel: cancel}
-	remove := e.Server.OnRequest(in.judge)
+	remove := e.Server.OnRequest(in.judgeRequest)
 	err := c.bounded("operation", func() error {
 		e.Err = c.Op(ctx, e)
 		return nil
@@ -144,7 +144,7 @@ type injector struct {
 	outage  *time.Timer
 }
 
-func (in *injector) judge(r zktest.Request) zktest.Action {
+func (in *injector) judgeRequest(r zktest.Request) zktest.Action {
 	if r.Client != "tested" || !in.counts(r) {
 		return zktest.Action{}
 	}

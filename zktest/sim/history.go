@@ -107,7 +107,7 @@ func (h *History) Spans(what string) []Span {
 		var s spanner
 		for _, e := range h.Events {
 			if e.Process == name {
-				s.take(e, what)
+				s.takeEvent(e, what)
 			}
 		}
 		s.closeAll(h.end())
@@ -136,8 +136,8 @@ type spanner struct {
 
 func (s *spanner) blind() bool { return s.frozen > 0 || s.expired }
 
-// take takes the next event of the process.
-func (s *spanner) take(e Event, what string) {
+// takeEvent takes the next event of the process.
+func (s *spanner) takeEvent(e Event, what string) {
 	s.closeAll(e.At)
 	switch e.Kind {
 	case Entered:

@@ -63,7 +63,7 @@ func (i *Injector) Inject(ctx context.Context, s Schedule) error {
 	}
 	// Calls at the same time share nothing.
 	i = &Injector{Server: i.Server, Expire: i.Expire, on: i.on, active: map[string]int{}, undo: map[int]func(){}}
-	defer i.Server.OnRequest(i.note)()
+	defer i.Server.OnRequest(i.noteSessions)()
 	begun := time.Now()
 	if i.on != nil {
 		begun = i.on.began
@@ -75,7 +75,7 @@ func (i *Injector) Inject(ctx context.Context, s Schedule) error {
 		if next.ends {
 			i.end(next.fault)
 		} else {
-			i.begin(next.fault, s[next.fault])
+			i.beginFault(next.fault, s[next.fault])
 		}
 	}
 	for n := range s {
@@ -94,8 +94,8 @@ func (s Schedule) steps() []step {
 	return out
 }
 
-// note notes the sessions of the clients. It is a hook of the server.
-func (i *Injector) note(r zktest.Request) zktest.Action {
+// noteSessions notes the sessions of the clients. It is a hook of the server.
+func (i *Injector) noteSessions(r zktest.Request) zktest.Action {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.sessions == nil {
@@ -113,9 +113,9 @@ func (i *Injector) session(client string) int64 {
 	return i.sessions[client]
 }
 
-// begin begins fault number n of the schedule.
-func (i *Injector) begin(n int, f Fault) {
-	i.tell(f, "begins")
+// beginFault begins fault number n of the schedule.
+func (i *Injector) beginFault(n int, f Fault) {
+	i.reportFault(f, "begins")
 	e := i.strike(f)
 	if e.heal == nil && e.over == nil {
 		return
@@ -123,7 +123,7 @@ func (i *Injector) begin(n int, f Fault) {
 	key := f.target()
 	i.active[key]++
 	i.undo[n] = func() {
-		i.tell(f, "ends")
+		i.reportFault(f, "ends")
 		if e.over != nil {
 			e.over()
 		}
@@ -157,7 +157,7 @@ func (i *Injector) end(n int) {
 	}
 }
 
-func (i *Injector) tell(f Fault, what string) {
+func (i *Injector) reportFault(f Fault, what string) {
 	if i.on != nil {
 		i.on.record(Event{Kind: Struck, Text: what + ": " + f.String()})
 	}

@@ -75,7 +75,7 @@ func TokensGrow(what string) Invariant {
 		}
 		for _, e := range h.Events {
 			if s := blind[e.Process]; s != nil {
-				s.take(e, "")
+				s.takeEvent(e, "")
 			}
 			if e.What != what || e.Kind != Done && (e.Kind != Entered || blind[e.Process].blind()) {
 				continue

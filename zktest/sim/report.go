@@ -139,7 +139,7 @@ func (h *History) periods(name string) (out []period) {
 		case s.blind():
 			out = append(out, period{last, e.At, '~'})
 		}
-		s.take(e, "")
+		s.takeEvent(e, "")
 		switch e.Kind {
 		case Started:
 			running = true

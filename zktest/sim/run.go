@@ -57,7 +57,7 @@ func (o *Options) perform(t *testing.T, body func(w *World), seed uint64, schedu
 		body(w)
 		out.schedule = o.scheduleOf(w, schedule)
 		hung := w.play(o, out.schedule)
-		out.history, out.problem = w.judge()
+		out.history, out.problem = w.judgeRun()
 		if hung != nil {
 			w.awaitHanging(t, out.problem.err, hung)
 		}
@@ -161,9 +161,9 @@ func (w *World) checkFinals() {
 	}
 }
 
-// judge returns the history, and the first failure of the run: what was noted while it ran,
+// judgeRun returns the history, and the first failure of the run: what was noted while it ran,
 // or the first broken invariant.
-func (w *World) judge() (*History, *problem) {
+func (w *World) judgeRun() (*History, *problem) {
 	w.mu.Lock()
 	h, noted := w.history, w.problems // programs that hang may add to them
 	w.mu.Unlock()

@@ -57,15 +57,15 @@ const permits = 16
 func (s Setting) steps(ctx context.Context, first *session.Client) ([]step, error) {
 	switch s.What {
 	case "lock":
-		return turn(s.What, func(ctx context.Context, c *session.Client) (released, error) {
+		return eachInTurn(s.What, func(ctx context.Context, c *session.Client) (released, error) {
 			return lock.New(c, s.Root+"/lock", nil).Lock(ctx)
 		}), nil
 	case "semaphore":
-		return turn(s.What, func(ctx context.Context, c *session.Client) (released, error) {
+		return eachInTurn(s.What, func(ctx context.Context, c *session.Client) (released, error) {
 			return lock.NewSemaphore(c, s.Root+"/semaphore", permits, nil).Acquire(ctx, 1)
 		}), nil
 	case "election":
-		return turn(s.What, func(ctx context.Context, c *session.Client) (released, error) {
+		return eachInTurn(s.What, func(ctx context.Context, c *session.Client) (released, error) {
 			return election.New(c, s.Root+"/election", nil).Campaign(ctx)
 		}), nil
 	case "workers":
@@ -79,8 +79,8 @@ type released interface {
 	Release(ctx context.Context) error
 }
 
-// turn is one step: each client has its turn.
-func turn(name string, acquire func(ctx context.Context, c *session.Client) (released, error)) []step {
+// eachInTurn is one step: each client has its turn.
+func eachInTurn(name string, acquire func(ctx context.Context, c *session.Client) (released, error)) []step {
 	return []step{{name, func(ctx context.Context, _ int, c *session.Client) error {
 		held, err := acquire(ctx, c)
 		if err != nil {

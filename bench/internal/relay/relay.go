@@ -78,12 +78,12 @@ func (r *Relay) accept() error {
 		}
 		// Waited for by Close; ends with either connection.
 		r.accepted.Go(func() error {
-			defer r.drop(client)
+			defer r.dropConn(client)
 			server, err := net.Dial("tcp", r.target)
 			if err != nil || !r.keep(server) {
 				return nil // the client sees the end of its connection
 			}
-			defer r.drop(server)
+			defer r.dropConn(server)
 			r.join(client, server)
 			return nil
 		})
@@ -102,7 +102,7 @@ func (r *Relay) keep(c net.Conn) bool {
 	return true
 }
 
-func (r *Relay) drop(c net.Conn) {
+func (r *Relay) dropConn(c net.Conn) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c.Close()

@@ -152,7 +152,7 @@ func (c Case) hold(ctx context.Context, servers, target string) error {
 // as may happen on a busy machine.
 func (c Case) takeAndWrite(ctx context.Context, servers, target, value string) (Writer, func(), error) {
 	for {
-		w, closeClient, err := take(ctx, servers, target)
+		w, closeClient, err := takeLock(ctx, servers, target)
 		if err == nil {
 			if err = c.Write(ctx, w, value); err == nil {
 				return w, closeClient, nil
@@ -170,8 +170,8 @@ func (c Case) takeAndWrite(ctx context.Context, servers, target, value string) (
 	}
 }
 
-// take takes the lock and makes its token.
-func take(ctx context.Context, servers, target string) (Writer, func(), error) {
+// takeLock takes the lock and makes its token.
+func takeLock(ctx context.Context, servers, target string) (Writer, func(), error) {
 	client, err := session.Connect(ctx, servers, &session.Options{Timeout: timeout})
 	if err != nil {
 		return Writer{}, nil, err

@@ -212,13 +212,13 @@ func (c *conn) kill(cause error) {
 
 // detach settles what the connection leaves behind, and ends a link that has no other.
 func (c *conn) detach() {
-	if c.settle() && c.link.cfg.ReadOnly {
+	if c.noteAttached() && c.link.cfg.ReadOnly {
 		c.link.End(fmt.Errorf("%w: %w", ErrReadOnlyOver, c.failure()), false)
 	}
 }
 
-// settle reports whether the connection was attached, the first time.
-func (c *conn) settle() bool {
+// noteAttached reports whether the connection was attached, the first time.
+func (c *conn) noteAttached() bool {
 	c.deliver.Lock()
 	defer c.deliver.Unlock()
 	if c.gone {

@@ -61,8 +61,8 @@ func (w *Watches) Has(path string, owner int64, kind int32) bool {
 
 // Remove removes the watches of this kind and tells whether any existed.
 func (w *Watches) Remove(path string, owner int64, kind int32) bool {
-	a := kind&WatchChildren != 0 && w.child.drop(path, owner)
-	b := kind&WatchData != 0 && w.data.drop(path, owner)
+	a := kind&WatchChildren != 0 && w.child.dropWatch(path, owner)
+	b := kind&WatchData != 0 && w.data.dropWatch(path, owner)
 	return a || b
 }
 
@@ -70,7 +70,7 @@ func (w *Watches) Remove(path string, owner int64, kind int32) bool {
 func (w *Watches) Forget(owner int64) {
 	for _, t := range []*table{w.data, w.child} {
 		for path := range t.byOwner[owner] {
-			t.drop(path, owner)
+			t.dropWatch(path, owner)
 		}
 	}
 }
@@ -152,7 +152,7 @@ func (t *table) add(path string, owner int64, mode Mode) {
 	paths[path] = mode
 }
 
-func (t *table) drop(path string, owner int64) bool {
+func (t *table) dropWatch(path string, owner int64) bool {
 	mode, ok := t.byOwner[owner][path]
 	if !ok {
 		return false
@@ -192,7 +192,7 @@ func (t *table) fireWatches(e Event, told []int64) []int64 {
 			case !here:
 				continue
 			case mode == OneShot:
-				t.drop(path, o)
+				t.dropWatch(path, o)
 			}
 			if !contains(told, o) && !contains(out, o) {
 				out = append(out, o)

@@ -75,7 +75,7 @@ func (a *App) completePath(cmd *cobra.Command, _ []string, begun string) ([]stri
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var out []string
-	a.ask(cmd, func(ctx context.Context, client *session.Client) error {
+	a.runForCompletion(cmd, func(ctx context.Context, client *session.Client) error {
 		s, err := client.Session(ctx)
 		if err != nil {
 			return err
@@ -101,7 +101,7 @@ func (a *App) CompleteNames(find func(context.Context, *session.Client) ([]strin
 			}
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		a.ask(cmd, func(ctx context.Context, client *session.Client) error {
+		a.runForCompletion(cmd, func(ctx context.Context, client *session.Client) error {
 			names, err := find(ctx, client)
 			for _, name := range names {
 				if strings.HasPrefix(name, begun) && isWord(name) {
@@ -114,9 +114,9 @@ func (a *App) CompleteNames(find func(context.Context, *session.Client) ([]strin
 	}
 }
 
-// ask runs a short request for a completion. Errors are dropped: a completion has no
+// runForCompletion runs a short request for a completion. Errors are dropped: a completion has no
 // place to show them.
-func (a *App) ask(cmd *cobra.Command, do Action) {
+func (a *App) runForCompletion(cmd *cobra.Command, do Action) {
 	if a.fromEnvironment(cmd) != nil {
 		return
 	}

@@ -155,13 +155,13 @@ func (c *Crew) Do(ctx context.Context, name string, what Order) error {
 	alive := m.State == running || m.State == frozen
 	switch {
 	case what == Kill && (alive || m.State == starting):
-		return m.tell(func() error { return m.child.Signal(os.Kill) })
+		return m.sendSignal(func() error { return m.child.Signal(os.Kill) })
 	case what == Freeze && !subprocess.CanFreeze:
 		return errNoFreeze
 	case what == Freeze && m.State == running:
-		return m.turn(m.child.Freeze, frozen)
+		return m.changeState(m.child.Freeze, frozen)
 	case what == Resume && m.State == frozen:
-		return m.turn(m.child.Thaw, running)
+		return m.changeState(m.child.Thaw, running)
 	case what == Cut && alive:
 		m.proxy.Cut()
 		return nil
@@ -172,8 +172,8 @@ func (c *Crew) Do(ctx context.Context, name string, what Order) error {
 	return errNotNow
 }
 
-// tell sends a signal.
-func (m *member) tell(send func() error) error {
+// sendSignal sends a signal.
+func (m *member) sendSignal(send func() error) error {
 	err := send()
 	if errors.Is(err, os.ErrProcessDone) { // its end is about to be reported
 		return errNotNow
@@ -181,9 +181,9 @@ func (m *member) tell(send func() error) error {
 	return err
 }
 
-// turn changes the state of the process by a signal.
-func (m *member) turn(send func() error, state string) error {
-	if err := m.tell(send); err != nil {
+// changeState changes the state of the process by a signal.
+func (m *member) changeState(send func() error, state string) error {
+	if err := m.sendSignal(send); err != nil {
 		return err
 	}
 	m.State, m.Since = state, time.Now()

@@ -104,13 +104,13 @@ func (l *life) round(ctx context.Context) error {
 	// After the end of the registration: the next leader does not see this node
 	// among the coordinators.
 	defer l.leave(ctx, place.Withdraw)
-	defer n.turn(Joining, func() { n.place = nil })
+	defer n.setRole(Joining, func() { n.place = nil })
 	reg, err := l.registry.Register(ctx, l.instance(workers, place, 0))
 	if err != nil {
 		return err
 	}
 	defer l.leave(ctx, reg.Unregister)
-	n.turn(Worker, func() { n.place = place })
+	n.setRole(Worker, func() { n.place = place })
 	lead, err := place.Await(ctx)
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func (l *life) serve(ctx context.Context, lead *election.Leadership) error {
 	case <-n.resign: // meant for an earlier leadership
 	default:
 	}
-	n.turn(Leader, func() { n.lead, n.peers = lead, nil })
+	n.setRole(Leader, func() { n.lead, n.peers = lead, nil })
 	// The watch ends with the leadership, and the leadership with the session.
 	// Without the list of workers the leader reports its last state.
 	watching, stop := context.WithCancel(lead.Context())

@@ -98,7 +98,7 @@ func (m *Monitor) askLeader(ctx context.Context, list []peer, processes []Proces
 	ctx, cancel := context.WithTimeout(ctx, m.patience)
 	defer cancel()
 	var s Summary
-	if err := ask(ctx, m.asker, p.address, "/cluster/status", summaryLimit, &s); err != nil {
+	if err := fetchJSON(ctx, m.asker, p.address, "/cluster/status", summaryLimit, &s); err != nil {
 		return Summary{}, fmt.Errorf("%w: %s: %w", ErrSilent, p.Name, err)
 	}
 	if s.Token != p.Token || s.Leader != p.Name {

@@ -73,7 +73,7 @@ func (n *Node) Run(ctx context.Context) error {
 		if ctx.Err() == nil && !again(err) {
 			return err
 		}
-		n.ended(err)
+		n.noteEnd(err)
 		pause := time.NewTimer(between)
 		select {
 		case <-pause.C:
@@ -152,8 +152,8 @@ func (n *Node) Status() Status {
 	return s
 }
 
-// turn sets the node's role.
-func (n *Node) turn(role Role, change func()) {
+// setRole sets the node's role.
+func (n *Node) setRole(role Role, change func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.role, n.since = role, time.Now()
@@ -162,10 +162,10 @@ func (n *Node) turn(role Role, change func()) {
 
 // begun takes note of a new life.
 func (n *Node) begun(c *session.Client) {
-	n.turn(Joining, func() { n.client = c; n.life++ })
+	n.setRole(Joining, func() { n.client = c; n.life++ })
 }
 
-// ended takes note of a life's end.
-func (n *Node) ended(cause error) {
-	n.turn(Joining, func() { n.cause = cause.Error() })
+// noteEnd takes note of a life's end.
+func (n *Node) noteEnd(cause error) {
+	n.setRole(Joining, func() { n.cause = cause.Error() })
 }

@@ -120,14 +120,14 @@ func (s *Site) carry(ctx context.Context, name, address string, here bool, what 
 	case address == "": // not listening yet
 		return errNotNow
 	}
-	return s.tell(ctx, name, address, what)
+	return s.sendOrder(ctx, name, address, what)
 }
 
 // errUnsure: an order was sent, and its answer got lost.
 var errUnsure = errors.New("it is unknown whether the node has received the order")
 
-// tell sends an order to a node.
-func (s *Site) tell(ctx context.Context, name, address string, what Order) error {
+// sendOrder sends an order to a node.
+func (s *Site) sendOrder(ctx context.Context, name, address string, what Order) error {
 	ctx, cancel := context.WithTimeout(ctx, orderLimit)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+"/control/"+string(what), http.NoBody)

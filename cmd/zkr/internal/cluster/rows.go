@@ -32,7 +32,7 @@ func askProcesses(ctx context.Context, client *http.Client, processes []Process,
 			ctx, cancel := context.WithTimeout(ctx, processLimit)
 			defer cancel()
 			var s Status
-			if err := ask(ctx, client, p.Address, "/status", statusLimit, &s); err != nil || s.PID != p.PID {
+			if err := fetchJSON(ctx, client, p.Address, "/status", statusLimit, &s); err != nil || s.PID != p.PID {
 				return
 			}
 			mu.Lock()

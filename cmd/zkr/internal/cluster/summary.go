@@ -48,8 +48,8 @@ func newAsker() *http.Client {
 	}
 }
 
-// ask gets JSON of at most limit bytes from a node, at ip:port.
-func ask(ctx context.Context, client *http.Client, address, path string, size int64, into any) error {
+// fetchJSON gets JSON of at most limit bytes from a node, at ip:port.
+func fetchJSON(ctx context.Context, client *http.Client, address, path string, size int64, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+path, http.NoBody)
 	if err != nil {
 		return err
@@ -174,7 +174,7 @@ func askWorker(ctx context.Context, client *http.Client, p peer) Status {
 	ctx, cancel := context.WithTimeout(ctx, workerLimit)
 	defer cancel()
 	var s Status
-	if err := ask(ctx, client, p.address, "/status", statusLimit, &s); err != nil {
+	if err := fetchJSON(ctx, client, p.address, "/status", statusLimit, &s); err != nil {
 		return unheard(p, err)
 	}
 	if s.Name != p.Name || s.Znode != p.Znode {

@@ -207,7 +207,7 @@ func (c *clusterDemo) show(
 			return ignoreEnd(ctx, err)
 		}
 		if c.kills == 0 {
-			return ignoreEnd(ctx, c.tell(ctx, monitor))
+			return ignoreEnd(ctx, c.printFailovers(ctx, monitor))
 		}
 		defer end()
 		return ignoreEnd(ctx, c.measure(ctx, site))

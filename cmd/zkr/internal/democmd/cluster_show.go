@@ -45,8 +45,8 @@ func (c *clusterDemo) say(f cluster.Failover) error {
 		f.Serving.Local().Format("15:04:05.000"), f.From, f.Had(), f.To, f.Took, f.Token)
 }
 
-// tell prints each failover until ctx ends.
-func (c *clusterDemo) tell(ctx context.Context, monitor *cluster.Monitor) error {
+// printFailovers prints each failover until ctx ends.
+func (c *clusterDemo) printFailovers(ctx context.Context, monitor *cluster.Monitor) error {
 	known := map[int64]bool{} // tokens
 	for {
 		var news []cluster.Failover

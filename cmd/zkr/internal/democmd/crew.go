@@ -59,8 +59,8 @@ func (c *crew) startWorker(name string) error {
 	return nil
 }
 
-// note records an event of a worker.
-func (c *crew) note(e Event) {
+// recordEvent records an event of a worker.
+func (c *crew) recordEvent(e Event) {
 	c.judge.reported(e)
 	c.show.event(e)
 }
@@ -79,7 +79,7 @@ func (c *crew) await(ctx context.Context, name, what string) (Event, error) {
 	for {
 		select {
 		case e := <-c.events:
-			c.note(e)
+			c.recordEvent(e)
 			if e.Worker == name && e.Event == what {
 				return e, nil
 			}
@@ -115,7 +115,7 @@ func (c *crew) watch(ctx context.Context, d time.Duration) error {
 	for {
 		select {
 		case e := <-c.events:
-			c.note(e)
+			c.recordEvent(e)
 			c.past = append(c.past, e)
 		case <-over:
 			return nil
@@ -135,7 +135,7 @@ func (c *crew) do(name string, sig syscall.Signal, what string) time.Time {
 	if sig == signals.Cont {
 		e.At = before
 	}
-	c.note(e)
+	c.recordEvent(e)
 	return e.At
 }
 

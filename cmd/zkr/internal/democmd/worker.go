@@ -84,7 +84,7 @@ func (w *worker) listen(ctx context.Context, in *os.File, cancel context.CancelF
 	}
 }
 
-func (w *worker) tell(e Event) {
+func (w *worker) reportEvent(e Event) {
 	e.At, e.Worker = time.Now(), w.name
 	line, _ := json.Marshal(e)
 	fmt.Fprintf(w.out, "%s\n", line)
@@ -92,16 +92,16 @@ func (w *worker) tell(e Event) {
 
 // work queues up until the worker has held the lock from grant to release.
 func (w *worker) work(ctx context.Context) error {
-	w.tell(Event{Event: "started", PID: os.Getpid()})
+	w.reportEvent(Event{Event: "started", PID: os.Getpid()})
 	for {
-		w.tell(Event{Event: "waits"})
+		w.reportEvent(Event{Event: "waits"})
 		held, err := w.mutex.Lock(ctx)
 		if err != nil {
 			return err
 		}
-		w.tell(Event{Event: "holds", Token: held.Token(), Session: fmt.Sprintf("%#x", held.Session().ID())})
+		w.reportEvent(Event{Event: "holds", Token: held.Token(), Session: fmt.Sprintf("%#x", held.Session().ID())})
 		if err := w.hold(ctx, held); err == nil {
-			w.tell(Event{Event: "leaves"})
+			w.reportEvent(Event{Event: "leaves"})
 			return nil
 		} else if ctx.Err() != nil || !errors.Is(err, session.ErrLost) && !errors.Is(err, session.ErrNodeDeleted) {
 			return err
@@ -122,13 +122,13 @@ func (w *worker) hold(ctx context.Context, held *lock.Held) error {
 		case <-held.Context().Done():
 		case order := <-w.orders:
 			if order == "release" {
-				w.tell(Event{Event: "releases", Token: held.Token()})
+				w.reportEvent(Event{Event: "releases", Token: held.Token()})
 				return held.Unlock(ctx)
 			}
 		}
 		// After a pause of the process, Err compares the clock before any work.
 		if held.Context().Err() != nil {
-			w.tell(Event{Event: "lost", Token: held.Token(), Cause: context.Cause(held.Context()).Error()})
+			w.reportEvent(Event{Event: "lost", Token: held.Token(), Cause: context.Cause(held.Context()).Error()})
 			return w.late(ctx, held)
 		}
 		_ = w.write(ctx, held.Session(), held) // a failure shows in the next look
@@ -146,7 +146,7 @@ func (w *worker) late(ctx context.Context, held *lock.Held) error {
 		}
 		switch err := w.write(ctx, s, held); {
 		case errors.Is(err, session.ErrNoNode):
-			w.tell(Event{Event: "refused", Token: held.Token()})
+			w.reportEvent(Event{Event: "refused", Token: held.Token()})
 			return lost
 		case err == nil:
 			return lost // the judge notices

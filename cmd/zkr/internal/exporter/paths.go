@@ -12,8 +12,8 @@ type paths struct {
 
 func newPaths(most int) *paths { return &paths{most: most, known: map[string]bool{}} }
 
-// begin begins a new look at all things.
-func (p *paths) begin() {
+// beginScan begins a new look at all things.
+func (p *paths) beginScan() {
 	for path := range p.known {
 		p.known[path] = false
 	}

@@ -48,7 +48,7 @@ func (b *batch) most(d *metric, value float64, labels ...string) {
 // seriesOf makes the series of a view, with ages as of now.
 func (e *Exporter) seriesOf(v *ui.View, now time.Time) []prometheus.Metric {
 	b := &batch{now: now, labels: e.labels, values: map[key]float64{}}
-	b.labels.begin()
+	b.labels.beginScan()
 	for _, t := range v.Things {
 		b.labels.keep(t.Path)
 	}
@@ -147,7 +147,7 @@ func (b *batch) leader(t *recognize.Thing, path string, terms *terms) {
 		leader = holders[0]
 		b.most(termDesc, float64(leader.Seq), path)
 	}
-	b.add(changesDesc, terms.note(t.Path, leader), path)
+	b.add(changesDesc, terms.countChange(t.Path, leader), path)
 }
 
 // simple adds the series of barriers, counters, groups and services.

@@ -12,9 +12,9 @@ func newTerms() *terms {
 	return &terms{leaders: map[string]recognize.Tenure{}, changes: map[string]float64{}}
 }
 
-// note notes the leader of the election at path, nil for none, and returns the number of
+// countChange notes the leader of the election at path, nil for none, and returns the number of
 // changes: of leaders that came after another one, or after none.
-func (t *terms) note(path string, leader *recognize.Contender) float64 {
+func (t *terms) countChange(path string, leader *recognize.Contender) float64 {
 	if leader == nil {
 		return t.changes[path]
 	}

@@ -114,10 +114,10 @@ func (r *Reader) Run(ctx context.Context) (Summary, error) {
 		if !r.o.Until.IsZero() && txn.Time.After(r.o.Until) {
 			break
 		}
-		r.take(txn)
+		r.applyTxn(txn)
 	}
 	if !r.began {
-		r.begin(r.sum.Last)
+		r.beginState(r.sum.Last)
 	}
 	for _, s := range r.stays.rest() {
 		r.o.Ended(s)
@@ -125,15 +125,15 @@ func (r *Reader) Run(ctx context.Context) (Summary, error) {
 	return r.sum, failed
 }
 
-// take applies a transaction.
-func (r *Reader) take(txn *txnlog.Txn) {
+// applyTxn applies a transaction.
+func (r *Reader) applyTxn(txn *txnlog.Txn) {
 	at := Moment{txn.Time, txn.Zxid}
 	if !r.began && txn.Zxid > r.start.exact {
 		at := Moment{txn.Time, r.start.exact}
 		if r.sum.Transactions > 0 {
 			at.Time = r.sum.Last.Time
 		}
-		r.begin(at)
+		r.beginState(at)
 	}
 	r.sum.Last = at
 	r.sum.Transactions++
@@ -145,8 +145,8 @@ func (r *Reader) take(txn *txnlog.Txn) {
 	r.step(r.know.Update(changed, recognize.Past{}, txn.Time), at, txn)
 }
 
-// begin makes the first state.
-func (r *Reader) begin(at Moment) {
+// beginState makes the first state.
+func (r *Reader) beginState(at Moment) {
 	r.began, r.sum.First = true, at
 	nodes := r.know.Replace(valuesInOrder(r.tree.nodes), recognize.Past{}, at.Time)
 	r.step(nodes, at, nil)

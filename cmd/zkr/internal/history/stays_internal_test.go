@@ -35,7 +35,7 @@ func newFilm(t *testing.T, root string) *film {
 // tx is a transaction of a session; a closed session is one of the session itself.
 func (f *film) tx(session int64, cxid int32, typ txnlog.Type, changes ...txnlog.Change) {
 	f.zxid++
-	f.r.take(&txnlog.Txn{
+	f.r.applyTxn(&txnlog.Txn{
 		Zxid: f.zxid, Session: session, Cxid: cxid, Time: began.Add(time.Duration(f.zxid) * time.Second),
 		Type: typ, Changes: changes,
 	})
@@ -96,7 +96,7 @@ func TestChangesWithoutEffectAreNotReported(t *testing.T) {
 	f.create(9, "/l", false)
 	path := f.contend(1, 0)
 	f.zxid++
-	f.r.take(&txnlog.Txn{Zxid: f.zxid, Session: 2, Time: began, Type: txnlog.TypeError, Err: -101, Changes: []txnlog.Change{{Type: txnlog.TypeError, Err: -101}}})
+	f.r.applyTxn(&txnlog.Txn{Zxid: f.zxid, Session: 2, Time: began, Type: txnlog.TypeError, Err: -101, Changes: []txnlog.Change{{Type: txnlog.TypeError, Err: -101}}})
 	f.create(2, "/ll", true)
 	require.Len(t, f.r.stays.open, 1)
 	require.EqualValues(t, 2, f.r.sum.Changes)

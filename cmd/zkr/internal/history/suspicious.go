@@ -86,20 +86,20 @@ func key(s *Stay) string { return s.Path + "\x00" + s.Resource }
 // Began takes the beginning of a stay.
 func (a *Auditor) Began(s *Stay) {
 	if s.Before {
-		a.note(s, s.Entered)
+		a.compareGrant(s, s.Entered)
 	}
 }
 
 // Granted takes a grant.
 func (a *Auditor) Granted(s *Stay) {
-	a.note(s, *s.Granted)
+	a.compareGrant(s, *s.Granted)
 	if s.Kind == recognize.Election {
 		a.flap(s)
 	}
 }
 
-// note compares a grant with the former ones.
-func (a *Auditor) note(s *Stay, at Moment) {
+// compareGrant compares a grant with the former ones.
+func (a *Auditor) compareGrant(s *Stay, at Moment) {
 	k := key(s)
 	if other := a.sole[k]; isSole(s) && other != nil && other.Ended == nil && other != s {
 		a.found(recognize.Bad, TwoHolders, at, s, "%s was granted while %s had it", s.Client(), other.Client())

@@ -70,13 +70,13 @@ func (p *printer) stay(s *history.Stay) {
 		}, s)
 	default:
 		p.add([]string{"FROM", "TO", "PATH", "WHO", "AS", "WAITED", "HELD", "TOKEN", "END"}, []string{
-			cli.Timestamp(begin(s)), end(s), s.Path, s.Client(), asOf(s), duration(s.Waited()), duration(s.Held()), token(s), then(s),
+			cli.Timestamp(beginOf(s)), end(s), s.Path, s.Client(), asOf(s), duration(s.Waited()), duration(s.Held()), token(s), then(s),
 		}, s)
 	}
 }
 
-// begin is the grant, or the entry of a client that only waited.
-func begin(s *history.Stay) time.Time {
+// beginOf is the grant, or the entry of a client that only waited.
+func beginOf(s *history.Stay) time.Time {
 	if s.Granted != nil {
 		return s.Granted.Time
 	}
@@ -87,14 +87,14 @@ func since(s *history.Stay) string {
 	if s.Before {
 		return "before"
 	}
-	return cli.Timestamp(begin(s))
+	return cli.Timestamp(beginOf(s))
 }
 
 func lasted(at time.Time, s *history.Stay) string {
 	if s.Before {
 		return "-"
 	}
-	return duration(at.Sub(begin(s)), true)
+	return duration(at.Sub(beginOf(s)), true)
 }
 
 func end(s *history.Stay) string {

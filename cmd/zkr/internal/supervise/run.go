@@ -53,7 +53,7 @@ func (r *runner) command(ctx context.Context) error {
 			a.Note("another client asks for %s: the command gets TERM", r.spec.Name)
 			r.signal(syscall.SIGTERM)
 		case status := <-r.group.exited:
-			return r.ended(ctx, status)
+			return r.giveBackAtEnd(ctx, status)
 		case sig := <-r.group.stopped:
 			r.commandStopped(sig)
 		case sig := <-r.signals:
@@ -114,8 +114,8 @@ func (r *runner) explainLoss(cause error) error {
 	return cause
 }
 
-// ended gives the hold back when the command has ended by itself.
-func (r *runner) ended(ctx context.Context, status syscall.WaitStatus) error {
+// giveBackAtEnd gives the hold back when the command has ended by itself.
+func (r *runner) giveBackAtEnd(ctx context.Context, status syscall.WaitStatus) error {
 	r.takeTerminal()
 	group := r.group.processGroup
 	for warned := false; group.alive() && !group.stop(r.plan.Grace, r.hold.Context().Done(), killLimit); warned = true {

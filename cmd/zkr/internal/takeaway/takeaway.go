@@ -117,7 +117,7 @@ func (c Command) run(ctx context.Context, a *cli.App, client *session.Client, pa
 		return &exit.Failure{Code: exit.CodeFailed, Err: fmt.Errorf("the %s %s has no holder", c.Name, path)}
 	}
 	if !o.yes {
-		if err := c.ask(ctx, a, path, holder); err != nil {
+		if err := c.confirm(ctx, a, path, holder); err != nil {
 			return err
 		}
 	}
@@ -139,8 +139,8 @@ func (c Command) run(ctx context.Context, a *cli.App, client *session.Client, pa
 	return a.Printf("took the %s %s away from %s (session %s)\n", c.Name, path, cli.Readable(holder.ID), cli.OrElse(cli.SessionID(holder.Session), "none"))
 }
 
-// ask shows what would be lost, and returns an error unless the answer is yes.
-func (c Command) ask(ctx context.Context, a *cli.App, path string, h *Holder) error {
+// confirm shows what would be lost, and returns an error unless the answer is yes.
+func (c Command) confirm(ctx context.Context, a *cli.App, path string, h *Holder) error {
 	fmt.Fprintf(a.Stderr, "The %s %s is held by %s\n  session  %s\n  token    %d\n  since    %s (in the queue; %s)\n  waiting  %s\n",
 		c.Name, path, cli.Readable(h.ID), cli.OrElse(cli.SessionID(h.Session), "none"), h.Token, cli.LocalTime(h.Since), cli.Age(h.Since), cli.Count(h.Waiting, "client"))
 	fmt.Fprintln(a.Stderr, "Until it notices, some seconds or for as long as it hangs, it may work beside the next holder.")

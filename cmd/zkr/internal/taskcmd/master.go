@@ -64,7 +64,7 @@ func (m *mastering) run(ctx context.Context, client *session.Client) error {
 	defer cancel()
 	// Waited for above; ends with watching. Its errors need no report: the master
 	// meets them, too, and reports them.
-	teller.Go(func() { _ = m.tell(watching, client) })
+	teller.Go(func() { _ = m.showLeaders(watching, client) })
 	return m.advised("", dispatch.NewMaster(client, m.path, &m.opts).Run(ctx))
 }
 
@@ -76,8 +76,8 @@ type leadership struct {
 	Leader *records.Candidate `json:"leader"`
 }
 
-// tell shows the leader, and each change.
-func (m *mastering) tell(ctx context.Context, client *session.Client) error {
+// showLeaders shows the leader, and each change.
+func (m *mastering) showLeaders(ctx context.Context, client *session.Client) error {
 	masters := dispatch.New(client, m.path, nil).Masters()
 	for state, err := range masters.Observe(ctx) {
 		if err != nil {

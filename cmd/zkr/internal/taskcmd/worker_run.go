@@ -143,7 +143,7 @@ func (w *taskWorker) halt(ctx context.Context, k *supervise.Supervised, a *dispa
 		grace = 0
 	}
 	k.Stop(grace, true)
-	if grace > 0 && errors.Is(cause, session.ErrNodeDeleted) && !w.ended(a) {
+	if grace > 0 && errors.Is(cause, session.ErrNodeDeleted) && !w.hasEnded(a) {
 		k.Stop(0, true)
 	}
 	select {
@@ -156,9 +156,9 @@ func (w *taskWorker) halt(ctx context.Context, k *supervise.Supervised, a *dispa
 	<-k.Done
 }
 
-// ended reports whether the task has certainly ended: the task was canceled. A
+// hasEnded reports whether the task has certainly ended: the task was canceled. A
 // missing assignment may also mean that this worker is taken for dead.
-func (w *taskWorker) ended(a *dispatch.Attempt) bool {
+func (w *taskWorker) hasEnded(a *dispatch.Attempt) bool {
 	ctx, cancel := context.WithTimeout(a.Session().Context(), w.plan.Last)
 	defer cancel()
 	info, err := dispatch.New(w.client, w.path, nil).Get(ctx, a.ID)

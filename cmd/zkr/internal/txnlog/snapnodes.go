@@ -16,7 +16,7 @@ func (s *Snapshot) readHead() error {
 	if string(head) != snapshotMagic {
 		return fmt.Errorf("%w: the file starts with %q instead of %q", ErrForeign, head, snapshotMagic)
 	}
-	if head, err = s.take(fileHeaderSize); err != nil {
+	if head, err = s.readBytes(fileHeaderSize); err != nil {
 		return err
 	}
 	if v := int32(binary.BigEndian.Uint32(head[4:])); v != fileVersion {
@@ -26,7 +26,7 @@ func (s *Snapshot) readHead() error {
 	n, err := s.takeLength("number of sessions")
 	for ; n > 0 && err == nil; n-- {
 		var b []byte
-		if b, err = s.take(12); err == nil {
+		if b, err = s.readBytes(12); err == nil {
 			s.Sessions = append(s.Sessions, SessionTimeout{
 				Session: int64(binary.BigEndian.Uint64(b)),
 				Timeout: time.Duration(int32(binary.BigEndian.Uint32(b[8:]))) * time.Millisecond,
@@ -43,12 +43,12 @@ func (s *Snapshot) readHead() error {
 func (s *Snapshot) skipACLs() error {
 	lists, err := s.takeLength("number of ACLs")
 	for ; lists > 0 && err == nil; lists-- {
-		if _, err = s.take(8); err != nil {
+		if _, err = s.readBytes(8); err != nil {
 			break
 		}
 		var n int
 		for n, err = s.takeLength("length of an ACL"); n > 0 && err == nil; n-- {
-			if _, err = s.take(4); err == nil {
+			if _, err = s.readBytes(4); err == nil {
 				err = s.skipString()
 			}
 			if err == nil {
@@ -68,7 +68,7 @@ func (s *Snapshot) skipString() error {
 	if n < 0 {
 		return fmt.Errorf("%w: length %d of a string", ErrCorrupt, n)
 	}
-	_, err = s.take(int(n))
+	_, err = s.readBytes(int(n))
 	return err
 }
 
@@ -89,7 +89,7 @@ func (s *Snapshot) readNode(n *Node) error {
 	}
 	path := head[4:]
 	if string(path) == "/" {
-		_, _ = s.take(len(head)) // is in the window
+		_, _ = s.readBytes(len(head)) // is in the window
 		return s.readFooter()
 	}
 	if (pathLen == 0) != (s.nodes == 0) || pathLen > 0 && path[0] != '/' {
@@ -103,7 +103,7 @@ func (s *Snapshot) readNode(n *Node) error {
 	if dataLen < -1 || stored > maxRecord {
 		return fmt.Errorf("%w: length %d of the data of %.80q", ErrCorrupt, dataLen, head[4:4+pathLen])
 	}
-	node, err := s.take(8 + pathLen + stored + 8 + statSize)
+	node, err := s.readBytes(8 + pathLen + stored + 8 + statSize)
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (s *Snapshot) readFooter() error {
 		}
 	}
 	if len(s.window) > 0 {
-		b, err := s.take(8)
+		b, err := s.readBytes(8)
 		if err != nil {
 			return err
 		}
@@ -167,7 +167,7 @@ func (s *Snapshot) readFooter() error {
 // readDigest reads zxid, version and digest. Early versions of 3.6 wrote a string
 // in the place of the number.
 func (s *Snapshot) readDigest() error {
-	b, err := s.take(12)
+	b, err := s.readBytes(12)
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (s *Snapshot) readDigest() error {
 		}
 		return s.checkSeal()
 	}
-	if b, err = s.take(8); err != nil {
+	if b, err = s.readBytes(8); err != nil {
 		return err
 	}
 	s.digest.Tree = int64(binary.BigEndian.Uint64(b))
@@ -200,6 +200,6 @@ func (s *Snapshot) checkSeal() error {
 	if string(b[8:]) != "\x00\x00\x00\x01/" {
 		return fmt.Errorf("%w: %q instead of the end mark", ErrCorrupt, b[8:])
 	}
-	_, err = s.take(sealSize)
+	_, err = s.readBytes(sealSize)
 	return err
 }

@@ -174,8 +174,8 @@ func (s *Snapshot) need(n int) ([]byte, error) {
 	return s.window[:n], nil
 }
 
-// take takes n bytes, which count for the checksum.
-func (s *Snapshot) take(n int) ([]byte, error) {
+// readBytes takes n bytes, which count for the checksum.
+func (s *Snapshot) readBytes(n int) ([]byte, error) {
 	b, err := s.need(n)
 	if err != nil {
 		return nil, err
@@ -187,7 +187,7 @@ func (s *Snapshot) take(n int) ([]byte, error) {
 }
 
 func (s *Snapshot) takeInt32() (int32, error) {
-	b, err := s.take(4)
+	b, err := s.readBytes(4)
 	if err != nil {
 		return 0, err
 	}

@@ -192,7 +192,7 @@ func renewedState(s node.State) supervise.RenewedState {
 
 // run keeps the znode without CMD, until ctx ends.
 func (k *keep) run(ctx context.Context, client *session.Client) error {
-	kept, err := k.begin(ctx, client)
+	kept, err := k.awaitZnode(ctx, client)
 	if err != nil {
 		return err
 	}
@@ -207,8 +207,8 @@ func (k *keep) run(ctx context.Context, client *session.Client) error {
 	return k.release(ctx, kept)
 }
 
-// begin waits for the znode as long as the flags allow.
-func (k *keep) begin(ctx context.Context, client *session.Client) (*node.Kept, error) {
+// awaitZnode waits for the znode as long as the flags allow.
+func (k *keep) awaitZnode(ctx context.Context, client *session.Client) (*node.Kept, error) {
 	waiting, cancel := ctx, context.CancelFunc(func() {})
 	if d := k.Timeout(); d > 0 {
 		waiting, cancel = context.WithTimeout(ctx, d)

@@ -114,8 +114,8 @@ func (n *Node) ephemeral() bool { return n.Stat.EphemeralOwner != 0 }
 // nodes.
 func (n *Node) persistent() bool { return !n.Denied && n.Stat.EphemeralOwner == 0 }
 
-// verdict is the result of decoding a record.
-type verdict[T any] struct {
+// decodedRecord is the result of decoding a record.
+type decodedRecord[T any] struct {
 	value T
 	err   error
 }
@@ -130,14 +130,14 @@ func decodeNode[T any](n *Node, decode func([]byte) (T, error)) (T, error) {
 		known = *m
 	}
 	for _, k := range known {
-		if v, same := k.(verdict[T]); same {
+		if v, same := k.(decodedRecord[T]); same {
 			return v.value, v.err
 		}
 	}
 	if !n.Whole() || len(n.Data) < 2 || n.Data[0] != '{' && n.Data[0] != '[' {
 		return *new(T), errUnread
 	}
-	var v verdict[T]
+	var v decodedRecord[T]
 	v.value, v.err = decode(n.Data)
 	known = append(slices.Clip(known), v)
 	n.memo.Store(&known)
