@@ -8,8 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/barrier"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/history"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/txnlog"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 	"github.com/zkrecipes/zkrecipes/dispatch"
+	"github.com/zkrecipes/zkrecipes/election"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -25,6 +28,19 @@ func TestEveryKindIsToldOnApache(t *testing.T) {
 	defer cancel()
 	s := &scene{T: t, ctx: ctx, connect: cluster.Connect()}
 	one, two := s.client(nil), s.client(nil)
+
+	stuck := lock.New(one, "/locks/stuck", &lock.Options{ID: "ann"})
+	_, err := stuck.Lock(ctx)
+	s.ok(err)
+	holders, err := stuck.Contenders(ctx)
+	s.ok(err)
+	s.ok(lock.New(two, "/locks/stuck", nil).Break(ctx, holders[0], "bob", "ann has hung since noon"))
+	leader := election.New(one, "/leader", &election.Options{ID: "ann"})
+	_, err = leader.Campaign(ctx)
+	s.ok(err)
+	candidates, err := leader.Candidates(ctx)
+	s.ok(err)
+	s.ok(election.New(two, "/leader", nil).Depose(ctx, candidates[0], "bob", "too slow"))
 
 	permits, err := lock.NewSemaphore(one, "/permits", 2, &lock.Options{ID: "p"}).Acquire(ctx, 2)
 	s.ok(err)
@@ -69,8 +85,25 @@ func TestEveryKindIsToldOnApache(t *testing.T) {
 	})
 	f, err := txnlog.OpenFolder("server", files(t, dir))
 	s.ok(err)
-	text := read(t, "/", f).outline()
+	told := read(t, "/", f)
+	text := told.outline()
+	broken := map[string]string{}
+	for _, st := range told.stays {
+		if st.How == history.Broken {
+			broken[st.Path] = st.BrokenBy + ": " + st.Reason
+		}
+	}
+	require.Equal(t, map[string]string{"/locks/stuck": "bob: ann has hung since noon", "/leader": "bob: too slow"}, broken)
+	var suspected []string
+	for _, found := range told.suspicions {
+		if found.Kind == history.TakenAway {
+			suspected = append(suspected, found.Path)
+			require.Equal(t, recognize.Warn, found.Level, found.Text)
+		}
+	}
+	require.ElementsMatch(t, []string{"/locks/stuck", "/leader"}, suspected)
 	for _, line := range []string{
+		"mutex /locks/stuck: ann holds, granted, broken by another", "election /leader: ann leads, granted, broken by another",
 		"semaphore /permits: p holds, granted, released",
 		"double barrier /double: left is inside, granted, released", "double barrier /double: right is inside, granted, released",
 		"job /twister2/words: host-1 works for, granted, released",

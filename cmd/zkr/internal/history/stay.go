@@ -26,6 +26,9 @@ const (
 	Expired How = "session expired"
 	// Removed: another session, Stay.By, removed the znode; or the znode is no longer recognized.
 	Removed How = "removed"
+	// Broken: an operator took the hold away, as "zkr lock break" and "zkr elect depose" do.
+	// Stay.BrokenBy and Stay.Reason are those of the record, and Stay.By is the session.
+	Broken How = "broken"
 	// Replaced: the same znode has another role from then on, as after a downgrade.
 	Replaced How = "role changed"
 )
@@ -57,6 +60,9 @@ type Stay struct {
 	How   How     `json:"how,omitempty"`
 	// By is the session that removed the znode of another one.
 	By recognize.SessionID `json:"by,omitempty"`
+	// BrokenBy is who took the hold away, and Reason is why, as the record of it says.
+	BrokenBy string `json:"broken_by,omitempty"`
+	Reason   string `json:"reason,omitempty"`
 
 	czxid int64
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/txnlog"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
+	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 )
 
 // stays follows the stays in the things of successive states.
@@ -135,8 +136,28 @@ func (y *stays) end(at place, now Moment, txn *txnlog.Txn) {
 	case txn.Session == owner:
 		y.finish(at, now, Released, 0)
 	default:
-		y.finish(at, now, Removed, recognize.SessionID(txn.Session))
+		how := Removed
+		if b, ok := s.findBreak(txn); ok {
+			how, s.BrokenBy, s.Reason = Broken, b.By, b.Reason
+		}
+		y.finish(at, now, how, recognize.SessionID(txn.Session))
 	}
+}
+
+// findBreak finds the record of an operator who takes the hold away: the record is created
+// in the transaction that deletes the znode.
+func (s *Stay) findBreak(txn *txnlog.Txn) (lockformat.Break, bool) {
+	if s.Token == 0 {
+		return lockformat.Break{}, false
+	}
+	record := s.Path + lockformat.BreaksSuffix + "/" + lockformat.BreakName(s.Token)
+	for _, c := range txn.Changes {
+		if c.Path == record && c.Type.Creates() {
+			b, err := lockformat.ParseBreak(c.Data)
+			return b, err == nil
+		}
+	}
+	return lockformat.Break{}, false
 }
 
 func (y *stays) finish(at place, now Moment, how How, by recognize.SessionID) {

@@ -141,6 +141,8 @@ func (a *Auditor) Ended(s *Stay) {
 	switch s.How {
 	case Expired:
 		a.found(recognize.Warn, LostHold, *s.Ended, s, "the session of %s expired%s: a client that does not end its work before its session timeout could still have believed in it", s.Client(), heldFor(s))
+	case Broken:
+		a.found(recognize.Warn, TakenAway, *s.Ended, s, "%s took it away from %s%s: %s", s.BrokenBy, s.Client(), heldFor(s), s.Reason)
 	case Removed:
 		if s.By != 0 && s.Session != 0 {
 			a.found(recognize.Bad, TakenAway, *s.Ended, s, "session %v removed the znode of %s%s", s.By, s.Client(), heldFor(s))

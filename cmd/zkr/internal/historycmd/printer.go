@@ -138,6 +138,8 @@ func then(s *history.Stay) string {
 	switch {
 	case s.Ended == nil:
 		return "lasts"
+	case s.How == history.Broken:
+		return "broken by " + s.BrokenBy + ": " + s.Reason
 	case s.By != 0:
 		return "removed by " + s.By.String()
 	case !s.Has() && s.How == history.Released:
