@@ -122,13 +122,13 @@ func TestUIListensToThisMachineOnly(t *testing.T) {
 		"--listen here":         "is not host:port",
 		"--listen 127.0.0.1:x":  "the port must be a number",
 		"--root app":            "begins with /",
-		"--host a.example.org":  "--host needs --allow-remote",
+		"--host a.example.org":  "--host needs --allow-remote or --trust-header",
 		"/app":                  "one word too many",
 		"--listen 10.0.0.1:80 ": "others can reach",
 	} {
 		assert.Contains(t, b.run(append([]string{"ui"}, strings.Fields(args)...)...).ends(exit.CodeUsage).err.String(), want, args)
 	}
-	_, url := b.page("--allow-remote", "--host", "zk.example.org")
+	_, url := b.page("--allow-remote", "--no-auth", "--host", "zk.example.org")
 	for host, want := range map[string]int{"zk.example.org": 200, "10.1.2.3:80": 200, "evil.example.org": 421} {
 		r, err := http.NewRequestWithContext(b.ctx, http.MethodGet, url+"/locks", nil)
 		require.NoError(t, err)

@@ -138,7 +138,7 @@ var layers = sync.OnceValue(func() []layer {
 	}
 	// A command of the tool can be read by itself: it uses no other command.
 	shared := append(slices.Clone(public), formats+"/...", names, processes)
-	for _, dir := range []string{"browser", "cli", "cluster", "doctor", "exit", "exporter", "foreign", "history", "pipetest", "records", "signals", "supervise", "takeaway", "txnlog", "ui/...", "web"} {
+	for _, dir := range []string{"browser", "cli", "cluster", "doctor", "exit", "exporter", "foreign", "history", "pipetest", "records", "signals", "supervise", "takeaway", "txnlog", "ui/...", "web", "webconfig"} {
 		shared = append(shared, "cmd/zkr/internal/"+dir)
 	}
 	for _, dir := range commands() {
@@ -230,6 +230,9 @@ const (
 	moduleChromedp   = "github.com/chromedp"
 	modulePrometheus = "github.com/prometheus"
 	moduleSnappy     = "github.com/golang/snappy"
+	moduleBcrypt     = "golang.org/x/crypto/bcrypt"
+	moduleRate       = "golang.org/x/time/rate"
+	moduleYAML       = "go.yaml.in/yaml/v2" // the exporter toolkit's, whose types read its form
 )
 
 // browserDriver is the folder of the browser driver for tests.
@@ -237,6 +240,10 @@ const browserDriver = "cmd/zkr/internal/browser"
 
 // exporter is the folder of the metrics of the tool.
 const exporter = "cmd/zkr/internal/exporter"
+
+// webSettings is the folder of the settings of HTTP servers, in the format of the
+// exporter toolkit: passwords of users, certificates, and a rate limit.
+const webSettings = "cmd/zkr/internal/webconfig"
 
 // logReader is the folder of the reader of servers' files, which may be compressed.
 const logReader = "cmd/zkr/internal/txnlog"
@@ -251,6 +258,8 @@ func modulesFor(dir string, test bool) []string {
 		out = append(out, moduleChromedp)
 	case within(dir, logReader):
 		out = append(out, moduleSnappy)
+	case dir == webSettings:
+		out = append(out, modulePrometheus, moduleBcrypt, moduleRate, moduleYAML)
 	case within(dir, exporter), within(dir, exporter+"cmd"):
 		out = append(out, modulePrometheus, moduleCobra)
 	case within(dir, "cmd"):

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"os/signal"
@@ -22,6 +21,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exporter"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/web"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/webconfig"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -43,14 +43,16 @@ Each path is a value of a label, and costs memory in the metrics store. The firs
 things share series with the path "other".
 
 Without --allow-remote, only this machine can reach the metrics. --web-config names a
-file of the Prometheus exporter toolkit with TLS and basic authentication:
-https://github.com/prometheus/exporter-toolkit`
+file of the Prometheus exporter toolkit with TLS and basic authentication, which is read
+again for each request: https://github.com/prometheus/exporter-toolkit`
 
 // settings are the arguments of "zkr exporter".
 type settings struct {
 	root, listen, webConfig string
 	remote                  bool
 	maxPaths                int
+	// file is opened by check.
+	file *webconfig.File
 }
 
 // exporter is "zkr exporter".
@@ -79,22 +81,21 @@ func (a *app) exporter() *cobra.Command {
 	f.StringVar(&s.root, "root", "/", "`path` of the root of the tree")
 	f.StringVar(&s.listen, "listen", "127.0.0.1:9381", "`host:port` to listen on; port 0: any free port")
 	f.BoolVar(&s.remote, "allow-remote", false, "listen on an address that other machines can reach")
-	f.StringVar(&s.webConfig, "web-config", "", "`file` with TLS certificates and passwords, in the format of the Prometheus exporter toolkit")
+	f.StringVar(&s.webConfig, webconfig.Flag, "", webconfig.Usage)
 	f.IntVar(&s.maxPaths, "max-paths", 1000, "how many things have series of their own")
 	return cmd
 }
 
-func (s settings) check() error {
+func (s *settings) check() error {
 	if err := cli.CheckPath(s.root); err != nil {
 		return err
 	}
 	if s.maxPaths < 1 {
 		return exit.Usage("--max-paths is %d; it must be 1 or more", s.maxPaths)
 	}
-	if s.webConfig != "" {
-		if err := toolkit.Validate(s.webConfig); err != nil {
-			return exit.Usage("--web-config: %w", err)
-		}
+	var err error
+	if s.file, err = webconfig.Open(s.webConfig); err != nil {
+		return exit.Usage("--web-config: %w", err)
 	}
 	return web.CheckListen(s.listen, s.remote, "any client that reaches the metrics sees the paths that zkr may read; --allow-remote permits that, --web-config adds a password")
 }
@@ -113,7 +114,7 @@ func (a *app) serve(ctx context.Context, s settings) error {
 	if err != nil {
 		return cli.ExplainOccupiedPort("zkr exporter", err)
 	}
-	if err := a.PrintAddress(web.URL(l)+"metrics", "serves metrics"); err != nil {
+	if err := a.PrintAddress(s.file.URL(l)+"metrics", "serves metrics"); err != nil {
 		_ = l.Close()
 		return err
 	}
@@ -128,7 +129,7 @@ func (a *app) serve(ctx context.Context, s settings) error {
 		// Waited for above; ends with ctx.
 		following.Go(func() { e.Audit(ctx, doctor.Addresses(servers)) })
 	}
-	err = serveMetrics(ctx, l, e, s.webConfig)
+	err = serveMetrics(ctx, l, e, s.file)
 	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
 		return cause
 	}
@@ -153,7 +154,7 @@ func follow(ctx context.Context, e *exporter.Exporter, servers string, o *sessio
 }
 
 // serveMetrics serves until ctx ends.
-func serveMetrics(ctx context.Context, l net.Listener, e *exporter.Exporter, webConfig string) error {
+func serveMetrics(ctx context.Context, l net.Listener, e *exporter.Exporter, file *webconfig.File) error {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(e, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux := http.NewServeMux()
@@ -177,24 +178,5 @@ func serveMetrics(ctx context.Context, l net.Listener, e *exporter.Exporter, web
 		return err
 	}
 	mux.Handle("GET /{$}", landing)
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
-	over := make(chan error, 1)
-	// Waited for through over; ends when the server is closed.
-	go func() {
-		over <- toolkit.Serve(l, server, &toolkit.FlagConfig{WebConfigFile: &webConfig}, slog.New(slog.DiscardHandler))
-	}()
-	select {
-	case err := <-over:
-		return fmt.Errorf("serve on %s: %w", l.Addr(), err)
-	case <-ctx.Done():
-	}
-	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
-	defer cancel()
-	if server.Shutdown(within) != nil {
-		_ = server.Close()
-	}
-	if err := <-over; !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve on %s: %w", l.Addr(), err)
-	}
-	return nil
+	return web.Serve(ctx, file.Listener(l), file.Handler(mux))
 }

@@ -22,11 +22,29 @@ and Kazoo, points out problems such as orphans, and stays up to date by itself. 
 page of the servers shows what they say of themselves: zkr ui asks them every 30 seconds
 with four-letter words, as zkr doctor does, but not over TLS.
 
-zkr ui never writes. Without --allow-remote, only this machine can reach the page.
-The page has no password: any client that reaches it sees everything that zkr's
-credentials may read. The host of a request must be an IP address or localhost, or a
-name given with --host. Pages of other sites can link to the page, but cannot read it.
-zkr keeps up to 64 open pages up to date at a time; further pages can be read.
+zkr ui never writes. Without --allow-remote, only this machine can reach the page, and
+every user of this machine can read it. Any client that reaches the page sees everything
+that zkr's credentials may read; so --allow-remote needs one of these:
+
+  --web-config FILE    users with passwords (basic_auth_users), or TLS with verified
+                       client certificates, in the format of the Prometheus exporter
+                       toolkit: https://github.com/prometheus/exporter-toolkit
+  --trust-header NAME  a proxy in front of zkr ui authenticates users, and names the
+                       user in this header, such as X-Forwarded-User. The proxy must
+                       replace the header in all requests of its clients. Requests of
+                       addresses other than --trusted-proxies are refused, and so are
+                       requests without a user
+  --no-auth            no authentication: any client may read
+
+All pages, their updates, and GET /api/things are protected alike. The file of
+--web-config is read again for each request: a user who is removed from it can read no
+more, and open pages of that user get no updates after some 15 seconds. Every failed
+attempt to log in takes the same time, for known and unknown users; attempts are
+computed one at a time. Passwords need TLS: in the same file, or by a proxy.
+
+The host of a request must be an IP address or localhost, or a name given with --host.
+Pages of other sites can link to the page, but cannot read it. zkr keeps up to 64 open
+pages up to date at a time; further pages can be read.
 
 zkr ui continues over lost connections and sessions, and shows since when its state is
 out of date. INT (Ctrl-C) and TERM end it with the exit code 0. While no page is open
@@ -86,8 +104,8 @@ RFC 3339, sessions are hexadecimal text. A field without a value may be missing,
 // dashboard has the arguments of "zkr ui".
 type dashboard struct {
 	root, listen string
-	remote       bool
 	hosts        []string
+	access       access
 }
 
 // ui is "zkr ui".
@@ -100,7 +118,8 @@ func (a *app) ui() *cobra.Command {
 		Long:        uiHelp,
 		Example: "  zkr ui\n" +
 			"  zkr ui --servers zk1:2181,zk2:2181,zk3:2181 --root /apps\n" +
-			"  zkr ui --listen 0.0.0.0:8380 --allow-remote --host zk-ui.example.org\n" +
+			"  zkr ui --listen 0.0.0.0:8380 --allow-remote --host zk-ui.example.org --web-config web.yml\n" +
+			"  zkr ui --trust-header X-Forwarded-User --host zk-ui.example.org\n" +
 			"  curl -s http://127.0.0.1:8380/api/things | jq '.things[] | select(.problems)'",
 		Args: cobra.NoArgs,
 		RunE: cli.RunE(func(cmd *cobra.Command, _ []string) error {
@@ -115,24 +134,30 @@ func (a *app) ui() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&d.root, "root", "/", "`path` of the root of the shown tree")
 	f.StringVar(&d.listen, "listen", "127.0.0.1:8380", "`host:port` to listen on; port 0: any free port")
-	f.BoolVar(&d.remote, "allow-remote", false, "listen on an address that other machines can reach, without a password")
-	f.StringSliceVar(&d.hosts, "host", nil, "with --allow-remote: further host `names` that requests may use; IP addresses are always accepted")
+	f.StringSliceVar(&d.hosts, "host", nil, "further host `names` that requests may use; with --allow-remote, IP addresses are always accepted")
+	d.access.addFlags(f)
 	return cmd
 }
 
-func (d dashboard) check() error {
+func (d *dashboard) check() error {
 	if err := cli.CheckPath(d.root); err != nil {
 		return err
 	}
-	if len(d.hosts) > 0 && !d.remote {
-		return exit.Usage("--host needs --allow-remote")
+	if err := web.CheckListen(d.listen, d.access.remote, "any client that reaches the page sees everything that zkr may read; --allow-remote permits that, with --web-config, --trust-header or --no-auth"); err != nil {
+		return err
 	}
-	return web.CheckListen(d.listen, d.remote, "any client that reaches the page sees everything that zkr may read; --allow-remote permits that")
+	if err := d.access.check(); err != nil {
+		return err
+	}
+	if len(d.hosts) > 0 && !d.access.remote && d.access.proxy == nil {
+		return exit.Usage("--host needs --allow-remote or --trust-header")
+	}
+	return nil
 }
 
 // serveUI serves the page until ctx ends, or the tree cannot be read.
 func (a *app) serveUI(ctx context.Context, client *session.Client, d dashboard) error {
-	l, err := web.Listen(ctx, d.listen, d.remote)
+	l, err := web.Listen(ctx, d.listen, d.access.remote)
 	if err != nil {
 		return cli.ExplainOccupiedPort("zkr ui", err)
 	}
@@ -141,8 +166,11 @@ func (a *app) serveUI(ctx context.Context, client *session.Client, d dashboard) 
 	if !a.Flags.TLS {
 		model.Auditor = &doctor.Auditor{}
 	}
-	handler := web.Guard(web.Hosts{Remote: d.remote, Names: d.hosts}, ui.Handler(model, servers))
-	if err := a.PrintAddress(web.URL(l), "shows the znodes"); err != nil {
+	handler := web.Guard(web.Hosts{Remote: d.access.remote, Names: d.hosts}, d.access.protect(ui.Handler(model, servers)))
+	if warning := d.access.warning(); warning != "" {
+		a.Note("%s", warning)
+	}
+	if err := a.PrintAddress(d.access.file.URL(l), "shows the znodes"); err != nil {
 		_ = l.Close()
 		return err
 	}
@@ -152,7 +180,7 @@ func (a *app) serveUI(ctx context.Context, client *session.Client, d dashboard) 
 	defer watching.Wait()
 	// Waited for above; ends with ctx, or when the tree cannot be read.
 	watching.Go(func() { cancel(model.Run(ctx)) })
-	err = web.Serve(ctx, l, handler)
+	err = web.Serve(ctx, d.access.file.Listener(l), handler)
 	cancel(err)
 	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
 		return cause
