@@ -17,6 +17,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/jobcmd"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/lockcmd"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/rebalancecmd"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/recordcmd"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/rwlockcmd"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/servecmd"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/statuscmd"
@@ -63,7 +64,7 @@ func (a *app) root() *cobra.Command {
 		Example: "  zkr demo\n  zkr serve &\n  zkr lock /locks/backup -- ./backup\n  zkr lock ls /locks/backup",
 	}, barriercmd.Command(&a.App), countercmd.Command(&a.App), democmd.Command(&a.App), democmd.WorkerCommand(&a.App), doctorcmd.Command(&a.App),
 		electcmd.Command(&a.App), exportercmd.Command(&a.App), fencecmd.Command(&a.App), historycmd.Command(&a.App), supervise.SupervisorCommand(&a.App), jobcmd.Command(&a.App), znodecmd.KeepCommand(&a.App), countercmd.LatchCommand(&a.App), lockcmd.Command(&a.App), a.Manual(),
-		discoverycmd.MembersCommand(&a.App), rebalancecmd.Command(&a.App), znodecmd.RemoveCommand(&a.App), rwlockcmd.Command(&a.App), servecmd.Command(&a.App),
+		discoverycmd.MembersCommand(&a.App), rebalancecmd.Command(&a.App), recordcmd.Command(&a.App), znodecmd.RemoveCommand(&a.App), rwlockcmd.Command(&a.App), servecmd.Command(&a.App),
 		discoverycmd.ServiceCommand(&a.App), statuscmd.Command(&a.App), taskcmd.Command(&a.App), znodecmd.TreeCommand(&a.App), uicmd.Command(&a.App), valuecmd.Command(&a.App), a.version(),
 		znodecmd.WatchCommand(&a.App))
 	a.versionFlag(root)

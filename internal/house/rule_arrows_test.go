@@ -58,7 +58,7 @@ func supportsTests(dir string) bool { return within(dir, worlds) || within(dir, 
 // commands are the packages of the tool's commands.
 func commands() (out []string) {
 	for _, name := range []string{
-		"barrier", "counter", "demo", "discovery", "doctor", "elect", "exporter", "fence", "history", "job", "lock", "rebalance", "rwlock", "serve", "status", "task", "ui", "value", "znode",
+		"barrier", "counter", "demo", "discovery", "doctor", "elect", "exporter", "fence", "history", "job", "lock", "rebalance", "record", "rwlock", "serve", "status", "task", "ui", "value", "znode",
 	} {
 		out = append(out, "cmd/zkr/internal/"+name+"cmd")
 	}
@@ -138,7 +138,7 @@ var layers = sync.OnceValue(func() []layer {
 	}
 	// A command of the tool can be read by itself: it uses no other command.
 	shared := append(slices.Clone(public), formats+"/...", names, processes)
-	for _, dir := range []string{"browser", "cli", "cluster", "doctor", "exit", "exporter", "foreign", "history", "pipetest", "records", "signals", "supervise", "takeaway", "txnlog", "ui/...", "web", "webconfig"} {
+	for _, dir := range []string{"browser", "cli", "cluster", "doctor", "exit", "exporter", "foreign", "history", "pipetest", "recorder", "recording", "records", "signals", "supervise", "takeaway", "txnlog", "ui/...", "web", "webconfig"} {
 		shared = append(shared, "cmd/zkr/internal/"+dir)
 	}
 	for _, dir := range commands() {

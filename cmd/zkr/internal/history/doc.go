@@ -26,4 +26,12 @@
 // the ensemble. A snapshot contains later transactions, so the first state is that of
 // Snapshot.End. A hold of that state was granted before; Stay.Granted is nil, and Stay.Before
 // true.
+//
+// # Recordings
+//
+// A recording (package recording) has what a client saw. The entry of a client has the time
+// and zxid of the creation of its znode, as in a log. Ends and later grants have the time at
+// which the recorder saw them, by its own clock, and no zxid. A recording does not tell by
+// which session a znode was removed: a stay has the end Gone, or GoneWithSession if the session
+// has probably ended. A stay that came and went between two reads is missing.
 package history

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/recording"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/txnlog"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 )
@@ -33,6 +34,8 @@ type Summary struct {
 	// First is the first state, Last the last transaction that was read.
 	First Moment
 	Last  Moment
+	// Recorded is true for a recording, whose transactions are changes that were seen.
+	Recorded bool
 	// Snapshot is the file of the first state; empty if the logs begin with the ensemble.
 	Snapshot string
 	// Transactions counts all that were read, and Changes those that changed something at
@@ -44,14 +47,21 @@ type Summary struct {
 // Reader reads the history of the znodes at and below a root. One goroutine at a time may
 // use a Reader, except for Progress.
 type Reader struct {
-	o     Options
-	merge *txnlog.Merge
-	tree  *tree
-	start *start
-	know  recognize.Recognizer
-	stays stays
-	sum   Summary
-	began bool // the first state exists
+	o      Options
+	source source
+	tree   *tree
+	start  *start
+	know   recognize.Recognizer
+	stays  stays
+	sum    Summary
+	began  bool // the first state exists
+}
+
+// source has transactions in their order.
+type source interface {
+	Next() (*txnlog.Txn, error)
+	Progress() (done, total int64)
+	Close() error
 }
 
 // ErrNoStart means that no snapshot, and no first log, shows the state that the logs change.
@@ -66,8 +76,28 @@ func NewReader(root string, folders []*txnlog.Folder, o *Options) (*Reader, erro
 		return nil, err
 	}
 	r.sum.Snapshot = r.start.file
-	r.merge, err = txnlog.NewMerge(&txnlog.ReadOptions{From: r.start.from, Report: r.o.Report}, folders...)
+	r.source, err = txnlog.NewMerge(&txnlog.ReadOptions{From: r.start.from, Report: r.o.Report}, folders...)
 	return r, err
+}
+
+// NewRecordingReader opens a recording. The caller closes the reader. The error wraps
+// recording.ErrNoFiles, or is one of the file system.
+func NewRecordingReader(root string, folder *recording.Folder, o *Options) (*Reader, error) {
+	r := newReader(root, o)
+	src := folder.Read(r.o.Report)
+	var last txnlog.Zxid
+	at, file, err := src.Start(func(z *recording.Znode) {
+		n := z.Node()
+		last = max(last, n.Stat.Czxid, n.Stat.Mzxid, n.Stat.Pzxid)
+		r.tree.load(n)
+	})
+	if err != nil {
+		_ = src.Close() // only read
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	r.source, r.start.at, r.sum.Snapshot, r.sum.Recorded = src, Moment{at, last}, file, true
+	r.sum.Last = r.start.at
+	return r, nil
 }
 
 // newReader makes a reader without files.
@@ -89,22 +119,26 @@ func newReader(root string, o *Options) *Reader {
 }
 
 // Close closes the files.
-func (r *Reader) Close() error { return r.merge.Close() }
+func (r *Reader) Close() error { return r.source.Close() }
 
 // Progress is how many bytes of how many have been read.
-func (r *Reader) Progress() (done, total int64) { return r.merge.Progress() }
+func (r *Reader) Progress() (done, total int64) { return r.source.Progress() }
 
 // Run reads until the end of the logs, or until Options.Until. After an error the summary is
 // that of what was read.
 func (r *Reader) Run(ctx context.Context) (Summary, error) {
 	var failed error
+	if !r.start.at.Time.IsZero() {
+		r.beginState(r.start.at)
+	}
 	for failed == nil {
 		if r.sum.Transactions%4096 == 0 && ctx.Err() != nil {
 			failed = context.Cause(ctx)
 			break
 		}
-		txn, err := r.merge.Next()
+		txn, err := r.source.Next()
 		if errors.Is(err, io.EOF) {
+			r.reachEnd()
 			break
 		}
 		if err != nil {
@@ -123,6 +157,13 @@ func (r *Reader) Run(ctx context.Context) (Summary, error) {
 		r.o.Ended(s)
 	}
 	return r.sum, failed
+}
+
+// reachEnd notes that a recording may go on after its last change.
+func (r *Reader) reachEnd() {
+	if src, ok := r.source.(*recording.Reader); ok && src.Reached().After(r.sum.Last.Time) {
+		r.sum.Last = Moment{Time: src.Reached()}
+	}
 }
 
 // applyTxn applies a transaction.

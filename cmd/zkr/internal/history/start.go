@@ -16,6 +16,8 @@ type start struct {
 	// from is the first transaction to apply, exact the last one that the state needs to be
 	// the one of a moment.
 	from, exact txnlog.Zxid
+	// at is the moment of the first state of a recording, which is exact; otherwise zero.
+	at Moment
 }
 
 // findStart fills the tree with the oldest state that the logs continue. A snapshot that

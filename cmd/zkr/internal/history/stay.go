@@ -7,7 +7,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 )
 
-// Moment is when a transaction was, by the leader's clock, and the transaction.
+// Moment is when a transaction was, by the leader's clock, and the transaction. In a recording
+// the clock is that of the recorder, except for creations, and a Zxid of 0 is unknown.
 type Moment struct {
 	Time time.Time   `json:"time"`
 	Zxid txnlog.Zxid `json:"zxid,string"`
@@ -24,6 +25,11 @@ const (
 	Closed How = "session closed"
 	// Expired: the servers expired the session.
 	Expired How = "session expired"
+	// Gone and GoneWithSession: a recording does not tell who removed the znode. All
+	// znodes of the session, two at least, went at the same moment: it was probably closed,
+	// or expired.
+	Gone            How = "gone"
+	GoneWithSession How = "gone with its session"
 	// Removed: another session, Stay.By, removed the znode; or the znode is no longer recognized.
 	Removed How = "removed"
 	// Broken: an operator took the hold away, as "zkr lock break" and "zkr elect depose" do.
@@ -55,6 +61,10 @@ type Stay struct {
 	// granted before the first state, at an unknown moment.
 	Granted *Moment `json:"granted,omitempty"`
 	Before  bool    `json:"granted_before,omitempty"`
+	// GrantedAfter and EndedAfter are set if a recording has a gap: the grant or the end was
+	// after this time, and at the latest at Granted or Ended.
+	GrantedAfter *time.Time `json:"granted_after,omitempty"`
+	EndedAfter   *time.Time `json:"ended_after,omitempty"`
 	// Ended is nil if the stay lasts beyond the last transaction that was read.
 	Ended *Moment `json:"ended,omitempty"`
 	How   How     `json:"how,omitempty"`

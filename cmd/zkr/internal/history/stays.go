@@ -3,6 +3,7 @@ package history
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/txnlog"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
@@ -89,8 +90,11 @@ func (y *stays) arrive(at place, p part, t *recognize.Thing, tree *tree, now Mom
 			Path: t.Path, Znode: p.znode, Resource: p.resource, Session: p.session, czxid: czxid,
 			Entered: now, Before: txn == nil && p.has,
 		}
-		if txn == nil && p.resource == "" && n != nil {
+		if p.resource == "" && n != nil && (txn == nil || txn.Observed && creates(txn, p.znode)) {
 			s.Entered = Moment{n.Created(), txnlog.Zxid(czxid)}
+			if txn != nil && txn.After.IsZero() {
+				now = s.Entered // a grant at once
+			}
 		}
 		y.open[at] = s
 		if y.of[at.thing] == nil {
@@ -103,9 +107,32 @@ func (y *stays) arrive(at place, p part, t *recognize.Thing, tree *tree, now Mom
 		s.describe(p, t)
 	}
 	if p.has && !s.Has() {
-		s.Granted = &Moment{now.Time, now.Zxid}
+		now = s.notBefore(now, txn)
+		s.Granted, s.GrantedAfter = &now, afterOf(txn)
 		y.granted(s)
 	}
+}
+
+// creates reports whether a transaction creates a znode.
+func creates(txn *txnlog.Txn, path string) bool {
+	return slices.ContainsFunc(txn.Changes, func(ch txnlog.Change) bool { return ch.Path == path && ch.Type.Creates() })
+}
+
+// afterOf is the moment after which an observed transaction happened, if it was seen late.
+func afterOf(txn *txnlog.Txn) *time.Time {
+	if txn == nil || txn.After.IsZero() {
+		return nil
+	}
+	return &txn.After
+}
+
+// notBefore is a moment of an observed transaction. The entry of a client has the time of the
+// leader's clock, which the recorder's may be behind.
+func (s *Stay) notBefore(now Moment, txn *txnlog.Txn) Moment {
+	if txn != nil && txn.Observed && now.Time.Before(s.Entered.Time) {
+		now.Time = s.Entered.Time
+	}
+	return now
 }
 
 // describe sets what may change during a stay.
@@ -126,9 +153,15 @@ func (s *Stay) stands(tree *tree) bool {
 func (y *stays) end(at place, now Moment, txn *txnlog.Txn) {
 	s := y.open[at]
 	owner := int64(s.Session)
+	s.EndedAfter = afterOf(txn)
+	now = s.notBefore(now, txn)
 	switch {
 	case txn == nil:
 		y.finish(at, now, Removed, 0)
+	case txn.SessionEnded:
+		y.finish(at, now, GoneWithSession, 0)
+	case txn.Observed:
+		y.finish(at, now, Gone, 0)
 	case txn.Type == txnlog.TypeCloseSession && txn.Session == owner && txn.Cxid == 0:
 		y.finish(at, now, Expired, 0)
 	case txn.Type == txnlog.TypeCloseSession && txn.Session == owner:

@@ -194,11 +194,14 @@ func (a *Auditor) Report(f txnlog.Finding) {
 	if f.Kind == txnlog.Conflict || f.Kind == txnlog.Missing {
 		level = recognize.Bad
 	}
-	at := ""
+	at, moment := "", Moment{Zxid: f.From}
+	if !f.Since.IsZero() { // a gap of a recording
+		moment.Time = f.Since
+	}
 	if len(f.At) > 0 {
 		at = f.At[0].File
 	}
-	a.Found(Suspicion{Level: level, Kind: Files, At: Moment{Zxid: f.From}, Path: at, Text: f.String()})
+	a.Found(Suspicion{Level: level, Kind: Files, At: moment, Path: at, Text: f.String()})
 }
 
 func (a *Auditor) found(level recognize.Level, kind string, at Moment, s *Stay, format string, args ...any) {

@@ -33,12 +33,20 @@ func (t *tree) load(n *txnlog.Node) {
 	if !t.within(n.Path) {
 		return
 	}
-	st := n.Stat
-	t.put(recognize.NewNode(n.Path, bytes.Clone(n.Data), session.Stat{
+	t.put(known(n.Path, n.Data, n.Size, n.Stat))
+}
+
+// known makes a znode with this stat. Size is the length of all data if data is only the
+// beginning.
+func known(path string, data []byte, size int, st txnlog.Stat) *recognize.Node {
+	size = max(size, len(data))
+	n := recognize.NewNode(path, bytes.Clone(data), session.Stat{
 		Czxid: int64(st.Czxid), Mzxid: int64(st.Mzxid), Pzxid: int64(st.Pzxid),
 		Ctime: st.Ctime.UnixMilli(), Mtime: st.Mtime.UnixMilli(), Version: st.Version, Aversion: st.Aversion,
-		EphemeralOwner: st.Owner.Session(), DataLength: int32(len(n.Data)), //nolint:gosec // a record is shorter
-	}))
+		EphemeralOwner: st.Owner.Session(), DataLength: int32(size), //nolint:gosec // a record is shorter
+	})
+	n.Size = size
+	return n
 }
 
 func (t *tree) put(n *recognize.Node) {
@@ -80,6 +88,11 @@ func (t *tree) apply(txn *txnlog.Txn) map[string]*recognize.Node {
 				t.remove(path)
 			}
 		case !t.within(ch.Path):
+		case ch.Stat != nil: // in a recording
+			n := known(ch.Path, ch.Data, ch.Size, *ch.Stat)
+			t.remove(ch.Path)
+			t.put(n)
+			changed[ch.Path] = n
 		case ch.Type.Creates():
 			t.create(txn, ch, changed)
 		case ch.Type.Deletes():

@@ -11,11 +11,10 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/history"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/signals"
-	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/txnlog"
 )
 
 const historyHelp = `Shows who held, awaited, led or belonged to what is at and below PATH (default /), from
-the transaction logs and snapshots of ZooKeeper's own servers: when each client came, how
+the transaction logs and snapshots of ZooKeeper's own servers, or from a recording: when each client came, how
 long it waited, what token it got, how long it held, and how that ended. No server is
 asked: the files may be those of a running server, or a copy. Files of ZooKeeper 3.5 to
 3.9 can be read.
@@ -23,6 +22,12 @@ asked: the files may be those of a running server, or a copy. Files of ZooKeeper
 --logs is the dataDir of a server; DIR,DIR if the server has a dataLogDir, too. With
 several servers, --logs is given for each, best as NAME=DIR; their transactions are
 merged, and disagreements between servers are shown.
+
+DIR may also be a recording of "zkr record". A recording has what a client saw: it does not
+tell who removed a znode, so the end of a hold is "gone", or "gone with its session" if all
+znodes of the session went at once. Ends have the time of the recorder's clock. A hold that
+ended in a gap of the recording, as in an outage, has the two moments between which it
+ended. The gaps within the time that is shown are listed at the end.
 
 --at shows a moment alone, --from and --to what lasted within a time. A moment is
 "2026-11-26 03:12:00", 2026-11-26T03:12:00Z, 03:12 (the last one before now), or 90m
@@ -66,13 +71,13 @@ func (a *app) history() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			folders, err := openFolders(fl.logs)
+			in, err := openFiles(fl.logs)
 			if err != nil {
 				return err
 			}
 			received := signals.Listen()
 			ctx, stop := signals.UntilSignal(cmd.Context(), received)
-			err = a.show(ctx, root, folders, v, fl.suspicious)
+			err = a.show(ctx, root, in, v, fl.suspicious)
 			if cause := stop(); cause != nil {
 				return signals.Interrupted(cause, "not finished")
 			}
@@ -80,7 +85,7 @@ func (a *app) history() *cobra.Command {
 		}),
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&fl.logs, "logs", nil, "`[NAME=]DIR` with the files of a server; may be repeated")
+	f.StringArrayVar(&fl.logs, "logs", nil, "`[NAME=]DIR` with the files of a server, or of a recording; may be repeated")
 	f.StringVar(&fl.at, "at", "", "show `MOMENT` alone")
 	f.StringVar(&fl.from, "from", "", "show what ended at or after `MOMENT`")
 	f.StringVar(&fl.to, "to", "", "show what began at or before `MOMENT`")
@@ -128,7 +133,7 @@ func (v interval) has(s *history.Stay) bool {
 }
 
 // show reads the files and prints.
-func (a *app) show(ctx context.Context, root string, folders []*txnlog.Folder, v interval, suspicious bool) error {
+func (a *app) show(ctx context.Context, root string, in *files, v interval, suspicious bool) error {
 	out := &printer{app: a, interval: v, status: a.StatusLine()}
 	// Stays are followed to their ends, however late they are.
 	o := &history.Options{Ended: out.stay, Report: out.finding}
@@ -137,7 +142,7 @@ func (a *app) show(ctx context.Context, root string, folders []*txnlog.Folder, v
 		audit := history.NewAuditor(out.suspicion)
 		o.Began, o.Granted, o.Ended, o.Thing, o.Report = audit.Began, audit.Granted, audit.Ended, audit.Thing, audit.Report
 	}
-	r, err := history.NewReader(root, folders, o)
+	r, err := in.reader(root, o)
 	if err != nil {
 		return startAdvice(err)
 	}
@@ -168,14 +173,21 @@ func (a *app) conclude(sum history.Summary, v interval, out *printer, suspicious
 	if suspicious {
 		what = "nothing suspicious"
 	}
-	if sum.Transactions == 0 {
+	for _, gap := range out.gaps {
+		a.Note("%s", gap)
+	}
+	if sum.Transactions == 0 && !sum.Recorded {
 		a.Note("the files have no transaction of that time")
 		return
 	}
 	if out.lines == 0 {
 		a.Note("%s", what)
 	}
-	a.Note("read %s, of which %d changed something here, from %s to %s", cli.Count(int(sum.Transactions), "transaction"), sum.Changes, spot(sum.First), spot(sum.Last))
+	kind := "transaction"
+	if sum.Recorded {
+		kind = "recorded change"
+	}
+	a.Note("read %s, of which %d changed something here, from %s to %s", cli.Count(int(sum.Transactions), kind), sum.Changes, spot(sum.First), spot(sum.Last))
 	if !v.from.IsZero() && sum.First.Time.After(v.from) {
 		a.Note("the files do not reach back to %s", cli.Timestamp(v.from))
 	}
@@ -188,6 +200,9 @@ func (a *app) conclude(sum history.Summary, v interval, out *printer, suspicious
 }
 
 func spot(m history.Moment) string {
+	if m.Zxid == 0 {
+		return cli.Timestamp(m.Time)
+	}
 	if m.Time.IsZero() {
 		return m.Zxid.String()
 	}

@@ -2,6 +2,7 @@ package historycmd
 
 import (
 	"bytes"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -22,7 +23,8 @@ type printer struct {
 	header   []string
 	begun    bool // the header was printed
 	lines    int
-	findings int // about the files
+	findings int      // about the files
+	gaps     []string // of a recording, within the interval
 	serious  int
 	err      error // of printing
 }
@@ -140,6 +142,8 @@ func then(s *history.Stay) string {
 		return "lasts"
 	case s.How == history.Broken:
 		return "broken by " + s.BrokenBy + ": " + s.Reason
+	case s.EndedAfter != nil:
+		return "gone after " + cli.Timestamp(*s.EndedAfter)
 	case s.By != 0:
 		return "removed by " + s.By.String()
 	case !s.Has() && s.How == history.Released:
@@ -148,7 +152,17 @@ func then(s *history.Stay) string {
 	return string(s.How)
 }
 
-func (p *printer) finding(txnlog.Finding) { p.findings++ }
+func (p *printer) finding(f txnlog.Finding) {
+	p.findings++
+	p.noteGap(f)
+}
+
+// noteGap remembers a gap of a recording within the interval.
+func (p *printer) noteGap(f txnlog.Finding) {
+	if !f.Since.IsZero() && !f.Until.Before(p.from) && (p.to.IsZero() || !f.Since.After(p.to)) {
+		p.gaps = append(p.gaps, fmt.Sprintf("nothing was recorded from %s to %s: %v", cli.Timestamp(f.Since), cli.Timestamp(f.Until), f.Err))
+	}
+}
 
 func (p *printer) suspicion(s history.Suspicion) {
 	if !s.At.Time.IsZero() && (s.At.Time.Before(p.from) || !p.to.IsZero() && s.At.Time.After(p.to)) {

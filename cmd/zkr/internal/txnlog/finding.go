@@ -3,6 +3,7 @@ package txnlog
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Kind is the kind of a Finding.
@@ -22,7 +23,8 @@ const (
 	// Misnamed: the first transaction of a log is not the one in the log's name.
 	Misnamed
 	// Gap: zxids are missing between two transactions. Snapshot names a snapshot
-	// that covers the gap, as after a server joined by a snapshot of the leader.
+	// that covers the gap, as after a server joined by a snapshot of the leader. In a
+	// recording, nothing was recorded from Since to Until, for the reason Err.
 	Gap
 	// Conflict: one zxid has two different contents.
 	Conflict
@@ -59,6 +61,8 @@ type Finding struct {
 	Snapshot string
 	// Err is the reason of Damaged and Vanished.
 	Err error
+	// Since and Until are the times of a Gap of a recording.
+	Since, Until time.Time
 }
 
 func (f Finding) String() string {
@@ -73,6 +77,9 @@ func (f Finding) String() string {
 		fmt.Fprintf(&b, ": zxid %s", f.From)
 	default:
 		fmt.Fprintf(&b, ": zxids %s to %s", f.From, f.To)
+	}
+	if !f.Since.IsZero() {
+		fmt.Fprintf(&b, ": nothing was recorded from %s to %s", f.Since.UTC().Format(time.RFC3339Nano), f.Until.UTC().Format(time.RFC3339Nano))
 	}
 	if len(f.Has) > 0 {
 		fmt.Fprintf(&b, ", on %s", strings.Join(f.Has, ", "))

@@ -36,8 +36,10 @@ type Stat struct {
 // Node is a znode in a snapshot.
 type Node struct {
 	Path string
-	// Data is nil if the znode has none.
+	// Data is nil if the znode has none. Size is, in a recording, the length of all data
+	// if Data is only the beginning.
 	Data []byte
+	Size int
 	// ACL is the number of the list of permissions within the snapshot, or -1 for
 	// a znode open to all.
 	ACL  int64

@@ -41,6 +41,13 @@ type Txn struct {
 	// Digest is the digest of the leader's tree after the transaction, with
 	// version 0 if the record has none.
 	Digest Digest
+	// Observed marks a transaction of a recording, which a client has seen: Session and
+	// Cxid are unknown, Time is that of the client's clock when it saw the change, and Zxid
+	// is 0 if unknown. After is set if the change was seen late: it happened after that
+	// moment. SessionEnded is true if the session of a deleted znode has probably ended.
+	Observed     bool
+	After        time.Time
+	SessionEnded bool
 	// At is the place of the record.
 	At Position
 	// Size is the length of the record in the file, in bytes.
@@ -72,6 +79,10 @@ type Change struct {
 	ParentCversion int32
 	// Owner is the ephemeral owner of a created znode.
 	Owner Owner
+	// Stat is, in a recording, the whole stat after a create or setData, and Size the
+	// length of all data if Data is only the beginning.
+	Stat *Stat
+	Size int
 	// Timeout is the timeout of a created session.
 	Timeout time.Duration
 	// Err is the error code of a part of type TypeError.
