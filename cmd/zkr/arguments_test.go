@@ -267,7 +267,7 @@ var everyCommand = []string{
 	"fence epoch /a", "fence advance /a --yes",
 	"latch set /a 1", "latch down /a", "latch get /a", "latch await /a",
 	"record no-folder", "value get /a", "value set /a x", "value set /a x --if-zxid 5", "value cas /a x y", "value watch /a",
-	"rm /a", "rm -r /a", "status", "status /a", "status --watch", "watch /a", "watch /a --tree", "watch /a --children", "tree", "tree /a", "ui --listen 127.0.0.1:0", "ui --listen 127.0.0.1:0 --trust-header X-User --host a", "ui --listen 127.0.0.1:0 --allow-remote --no-auth",
+	"rm /a", "rm -r /a", "status", "status /a", "status --watch", "watch /a", "watch /a --tree", "watch /a --children", "tree", "tree /a", "ui --listen 127.0.0.1:0", "ui --listen 127.0.0.1:0 --trust-header X-User --host a --actions", "ui --listen 127.0.0.1:0 --allow-remote --no-auth",
 	"keep /a", "keep /a b --ttl 1m", "keep /a -- true",
 	"members ls /a", "members watch /a", "members join /a b -- true",
 	"service ls", "service ls a", "service watch a", "service register a --id b -- true",

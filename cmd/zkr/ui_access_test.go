@@ -7,9 +7,12 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"html"
 	"net/http"
+	neturl "net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,6 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/lock"
 )
 
 // aliceFile is a file for --web-config; the password of alice is secret.
@@ -156,8 +160,11 @@ func TestUINeedsAuthenticationForOtherMachines(t *testing.T) {
 		"--allow-remote":                                "--no-auth lets every client read",
 		"--allow-remote --web-config " + webFile(t, ""): "--allow-remote without authentication",
 		"--no-auth": "--no-auth needs --allow-remote",
-		"--allow-remote --no-auth --trust-header X-User":          "--no-auth contradicts",
-		"--allow-remote --no-auth --web-config " + file:           "--no-auth contradicts",
+		"--allow-remote --no-auth --trust-header X-User": "--no-auth contradicts",
+		"--allow-remote --no-auth --web-config " + file:  "--no-auth contradicts",
+		"--actions":                                               "--actions needs users",
+		"--actions --allow-remote --no-auth":                      "--actions needs users",
+		"--actions --web-config " + webFile(t, ""):                "--actions needs users",
 		"--trusted-proxies 10.0.0.0/8":                            "--trusted-proxies needs --trust-header",
 		"--trust-header X:User":                                   `--trust-header: "X:User" is not a name of a header`,
 		"--trust-header X-User --trusted-proxies proxy":           `--trusted-proxies: "proxy" is not an address`,
@@ -172,4 +179,47 @@ func TestUINeedsAuthenticationForOtherMachines(t *testing.T) {
 	assert.Contains(t, z.err.String(), "any client that reaches the page can read everything")
 	code, _ := fetchPage(t, url+"/locks")
 	assert.Equal(t, 200, code)
+}
+
+// TestUIActsForUsers: an action is recorded in ZooKeeper and on stderr.
+func TestUIActsForUsers(t *testing.T) {
+	b := newBed(t)
+	held, err := lock.New(b.client(), "/app/lock", &lock.Options{ID: "somebody"}).Lock(b.ctx)
+	require.NoError(t, err)
+	z, url := b.page("--root", "/app", "--actions", "--web-config", webFile(t, aliceFile))
+	as := strings.Replace(url, "http://", "http://alice:secret@", 1)
+	page, confirm := "", as+"/act?do=break&path=/app/lock"
+	eventually(t, func() bool {
+		var code int
+		code, page = fetchPage(t, confirm)
+		return code == http.StatusOK
+	}, "the lock is shown")
+	form := neturl.Values{"reason": {"it hangs"}}
+	for _, field := range regexp.MustCompile(`type="hidden" name="(\w+)" value="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+		form.Set(field[1], html.UnescapeString(field[2]))
+	}
+	post := func(origin string) int {
+		r, err := http.NewRequestWithContext(b.ctx, http.MethodPost, as+"/act", strings.NewReader(form.Encode()))
+		require.NoError(t, err)
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Origin", origin)
+		r.Close = true
+		answer, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		_ = answer.Body.Close()
+		return answer.StatusCode
+	}
+	assert.Equal(t, http.StatusForbidden, post("http://evil.example.org"))
+	require.NoError(t, held.Context().Err())
+	assert.Equal(t, http.StatusOK, post(url))
+	<-held.Context().Done()
+	by, ok, err := held.Broken(b.ctx)
+	require.NoError(t, err)
+	require.True(t, ok)
+	assert.Equal(t, "alice", by.By)
+	z.signal(syscall.SIGTERM)
+	z.ends(0)
+	assert.Contains(t, z.err.String(), `result=\"failed: forms from pages of other servers are refused\"`)
+	assert.Contains(t, z.err.String(), `audit: user=\"alice\" action=\"break\" path=\"/app/lock\" token=`)
+	assert.Contains(t, z.err.String(), `reason=\"it hangs\" result=\"done\"`)
 }

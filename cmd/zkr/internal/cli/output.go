@@ -52,7 +52,7 @@ func (a *App) PrintAddress(url, what string) error {
 			PID int    `json:"pid"`
 		}{url, os.Getpid()})
 	}
-	return a.Printf("%s  %s, and changes nothing (Ctrl-C ends it)\n", url, what)
+	return a.Printf("%s  %s (Ctrl-C ends it)\n", url, what)
 }
 
 // Encode makes JSON that a terminal cannot mistake for commands: valid UTF-8 for any

@@ -114,7 +114,7 @@ func (a *app) serve(ctx context.Context, s settings) error {
 	if err != nil {
 		return cli.ExplainOccupiedPort("zkr exporter", err)
 	}
-	if err := a.PrintAddress(s.file.URL(l)+"metrics", "serves metrics"); err != nil {
+	if err := a.PrintAddress(s.file.URL(l)+"metrics", "serves metrics, and changes nothing"); err != nil {
 		_ = l.Close()
 		return err
 	}

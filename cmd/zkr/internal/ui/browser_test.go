@@ -264,7 +264,7 @@ func cut(t *testing.T, b *browser.Browser, s *stage, m *ui.Model) {
 		require.NoError(t, err)
 		over := make(chan error, 1)
 		// Waited for by end; ends with ctx.
-		go func() { over <- web.Serve(ctx, l, ui.Handler(m, where)) }()
+		go func() { over <- web.Serve(ctx, l, ui.Handler(m, where, nil)) }()
 		return web.URL(l), func() { cancel(); require.NoError(t, <-over) }
 	}
 	url, end := serve(world.OwnAddress(), "zk1.example.org:2181")

@@ -26,6 +26,8 @@ type drawing struct {
 	*View
 	question
 	page *page
+	// Acts: users may change something.
+	Acts bool
 	err  error // the first of the templates'
 }
 
@@ -96,9 +98,10 @@ func (d *drawing) drawMissing() []web.Block { return []web.Block{d.renderBlock("
 // templateFuncs are the functions of the templates.
 func templateFuncs() template.FuncMap {
 	return template.FuncMap{
-		"ago":   web.Ago,
-		"held":  heldBy,
-		"node":  nodeURL,
+		"ago":    web.Ago,
+		"held":   heldBy,
+		"node":   nodeURL,
+		"action": actionFor, "actionURL": actionURL,
 		"text":  func(s string) string { return recognize.Text([]byte(s), 300) },
 		"id":    func(s string) string { return recognize.Text([]byte(s), 80) },
 		"split": splitPath,

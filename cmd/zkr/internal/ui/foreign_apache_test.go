@@ -104,7 +104,7 @@ func watch(t *testing.T, servers, root string) (m *ui.Model, base string) {
 	var running sync.WaitGroup
 	// Waited for when the test is over; ends with ctx.
 	running.Go(func() { _ = m.Run(ctx) })
-	server := httptest.NewServer(ui.Handler(m, servers))
+	server := httptest.NewServer(ui.Handler(m, servers, nil))
 	t.Cleanup(func() {
 		server.Close()
 		cancel()

@@ -87,7 +87,7 @@ func TestModelLooksOnlyForReaders(t *testing.T) {
 		changed(t, srv, m, 100+i)
 		before = m.visits()
 		w := httptest.NewRecorder()
-		Handler(m, "").ServeHTTP(w, httptest.NewRequest(http.MethodGet, read, nil))
+		Handler(m, "", nil).ServeHTTP(w, httptest.NewRequest(http.MethodGet, read, nil))
 		require.Equal(t, http.StatusOK, w.Code)
 		assert.Equal(t, before+1, m.visits(), "%s: one change, one recognition", read)
 		assert.Equal(t, fmt.Sprint(100+i), m.lastView().Of(busy).State)
@@ -181,7 +181,7 @@ func TestAwaitedLockComesFirst(t *testing.T) {
 // figures include the server, which runs in this process.
 func BenchmarkChange(b *testing.B) {
 	srv, m := crowded(b, crowd)
-	h, value := Handler(m, ""), 0
+	h, value := Handler(m, "", nil), 0
 	get := func(at string) func() {
 		return func() {
 			w := httptest.NewRecorder()

@@ -16,12 +16,14 @@ type server struct {
 	where string
 	of    string // distinguishes the server from others at the same address
 	asker asker
+	// actions are nil unless users may change something.
+	actions *Actions
 }
 
 // Handler shows a model. where names the ensemble on the pages. The handler
-// must be behind [web.Guard].
-func Handler(m *Model, where string) http.Handler {
-	s := &server{model: m, where: where, of: where + "\x00" + m.root}
+// must be behind [web.Guard]. Default for actions: none, the handler only reads.
+func Handler(m *Model, where string, actions *Actions) http.Handler {
+	s := &server{model: m, where: where, of: where + "\x00" + m.root, actions: actions}
 	mux := http.NewServeMux()
 	for _, p := range menuPages() {
 		mux.HandleFunc("GET "+p.at+map[bool]string{true: "{$}"}[p.at == "/"], func(w http.ResponseWriter, r *http.Request) { s.servePage(w, r, p) })
@@ -30,7 +32,17 @@ func Handler(m *Model, where string) http.Handler {
 	mux.HandleFunc("GET /api/things", s.serveAPI)
 	mux.HandleFunc("GET "+web.Assets, web.Asset)
 	mux.HandleFunc("GET /", s.serveMissing)
-	return web.ReadOnly(web.Compress(mux))
+	reading := web.ReadOnly(web.Compress(mux))
+	if actions == nil {
+		return reading
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == actionPath {
+			s.serveAction(w, r) // not compressed: the length of a page must not tell about its token
+			return
+		}
+		reading.ServeHTTP(w, r)
+	})
 }
 
 // servePage writes a page.
@@ -64,7 +76,7 @@ func (s *server) drawRegions(ctx context.Context, p *page, q *question) ([]web.R
 	if n, ok := v.Lookup(q.Path); ok && p.node && !v.Health.Stale && q.access.needsRefresh(n, time.Now()) {
 		q.access = s.asker.readAccess(ctx, s.model, n)
 	}
-	d := &drawing{View: v, question: *q, page: p}
+	d := &drawing{View: v, question: *q, page: p, Acts: s.actions != nil}
 	blocks, err := d.drawPage()
 	if err != nil {
 		return nil, err

@@ -431,7 +431,7 @@ func (s *stage) dashboardWith(root string, auditor *doctor.Auditor) (m *ui.Model
 	l, err := web.Listen(s.ctx, "127.0.0.1:0", false)
 	require.NoError(s, err)
 	s.waits(func(ctx context.Context) {
-		_ = web.Serve(ctx, l, web.Guard(web.Hosts{}, ui.Handler(m, "zk1.example.org:2181,zk2.example.org:2181,zk3.example.org:2181")))
+		_ = web.Serve(ctx, l, web.Guard(web.Hosts{}, ui.Handler(m, "zk1.example.org:2181,zk2.example.org:2181,zk3.example.org:2181", nil)))
 	})
 	s.shows(m, func(v *ui.View) bool { return v.Health.Loaded })
 	return m, strings.TrimSuffix(web.URL(l), "/")

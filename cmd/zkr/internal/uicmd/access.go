@@ -66,6 +66,9 @@ func (c *access) check() error {
 // authenticates reports whether every client is authenticated.
 func (c *access) authenticates() bool { return c.proxy != nil || c.file.Authenticates() }
 
+// namesUsers reports whether every client has a user's name.
+func (c *access) namesUsers() bool { return c.proxy != nil || c.file.HasUsers() }
+
 // warning is what the operator should know about the flags; "" if there is nothing.
 func (c *access) warning() string {
 	switch {

@@ -22,7 +22,7 @@ and Kazoo, points out problems such as orphans, and stays up to date by itself. 
 page of the servers shows what they say of themselves: zkr ui asks them every 30 seconds
 with four-letter words, as zkr doctor does, but not over TLS.
 
-zkr ui never writes. Without --allow-remote, only this machine can reach the page, and
+Without --actions, zkr ui never writes. Without --allow-remote, only this machine can reach the page, and
 every user of this machine can read it. Any client that reaches the page sees everything
 that zkr's credentials may read; so --allow-remote needs one of these:
 
@@ -41,6 +41,13 @@ All pages, their updates, and GET /api/things are protected alike. The file of
 more, and open pages of that user get no updates after some 15 seconds. Every failed
 attempt to log in takes the same time, for known and unknown users; attempts are
 computed one at a time. Passwords need TLS: in the same file, or by a proxy.
+
+With --actions, authenticated users may break a lock, and depose a leader, as "zkr lock
+break" and "zkr elect depose" do. A page first shows the holder and what would happen,
+and asks for the reason. The hold is taken away only from the holder on that page. The
+user's name and the reason are recorded in ZooKeeper, and each attempt is a line on
+stderr, with the user, the action, the path and the result. zkr's own credentials do the
+work: every user may do what the credentials may do, below --root.
 
 The host of a request must be an IP address or localhost, or a name given with --host.
 Pages of other sites can link to the page, but cannot read it. zkr keeps up to 64 open
@@ -106,6 +113,7 @@ type dashboard struct {
 	root, listen string
 	hosts        []string
 	access       access
+	actions      bool
 }
 
 // ui is "zkr ui".
@@ -119,7 +127,7 @@ func (a *app) ui() *cobra.Command {
 		Example: "  zkr ui\n" +
 			"  zkr ui --servers zk1:2181,zk2:2181,zk3:2181 --root /apps\n" +
 			"  zkr ui --listen 0.0.0.0:8380 --allow-remote --host zk-ui.example.org --web-config web.yml\n" +
-			"  zkr ui --trust-header X-Forwarded-User --host zk-ui.example.org\n" +
+			"  zkr ui --trust-header X-Forwarded-User --host zk-ui.example.org --actions\n" +
 			"  curl -s http://127.0.0.1:8380/api/things | jq '.things[] | select(.problems)'",
 		Args: cobra.NoArgs,
 		RunE: cli.RunE(func(cmd *cobra.Command, _ []string) error {
@@ -136,6 +144,7 @@ func (a *app) ui() *cobra.Command {
 	f.StringVar(&d.listen, "listen", "127.0.0.1:8380", "`host:port` to listen on; port 0: any free port")
 	f.StringSliceVar(&d.hosts, "host", nil, "further host `names` that requests may use; with --allow-remote, IP addresses are always accepted")
 	d.access.addFlags(f)
+	f.BoolVar(&d.actions, "actions", false, "let authenticated users break locks and depose leaders; needs a user's name: --web-config or --trust-header")
 	return cmd
 }
 
@@ -148,6 +157,9 @@ func (d *dashboard) check() error {
 	}
 	if err := d.access.check(); err != nil {
 		return err
+	}
+	if d.actions && !d.access.namesUsers() {
+		return exit.Usage("--actions needs users: give --web-config with basic_auth_users, or --trust-header")
 	}
 	if len(d.hosts) > 0 && !d.access.remote && d.access.proxy == nil {
 		return exit.Usage("--host needs --allow-remote or --trust-header")
@@ -166,11 +178,15 @@ func (a *app) serveUI(ctx context.Context, client *session.Client, d dashboard) 
 	if !a.Flags.TLS {
 		model.Auditor = &doctor.Auditor{}
 	}
-	handler := web.Guard(web.Hosts{Remote: d.access.remote, Names: d.hosts}, d.access.protect(ui.Handler(model, servers)))
+	handler := web.Guard(web.Hosts{Remote: d.access.remote, Names: d.hosts}, d.access.protect(ui.Handler(model, servers, a.actions(d))))
 	if warning := d.access.warning(); warning != "" {
 		a.Note("%s", warning)
 	}
-	if err := a.PrintAddress(d.access.file.URL(l), "shows the znodes"); err != nil {
+	says := "shows the znodes, and changes nothing"
+	if d.actions {
+		says = "shows the znodes, and lets users act"
+	}
+	if err := a.PrintAddress(d.access.file.URL(l), says); err != nil {
 		_ = l.Close()
 		return err
 	}

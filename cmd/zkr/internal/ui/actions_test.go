@@ -1,0 +1,193 @@
+package ui_test
+
+import (
+	"html"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/web"
+	"github.com/zkrecipes/zkrecipes/election"
+	"github.com/zkrecipes/zkrecipes/lock"
+)
+
+// operator is a dashboard with actions, for one user.
+type operator struct {
+	*stage
+	handler http.Handler
+	audits  []ui.Audit
+}
+
+// acting makes a dashboard with actions of /; user is "" for a client without a user.
+func (s *stage) acting(m *ui.Model, user string) *operator {
+	a := &operator{stage: s}
+	h := ui.Handler(m, "zk", &ui.Actions{Forms: web.Forms{Key: "key"}, Record: func(r ui.Audit) { a.audits = append(a.audits, r) }})
+	a.handler = web.Guard(web.Hosts{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user != "" {
+			r = web.WithIdentity(r, web.Identity{User: user})
+		}
+		h.ServeHTTP(w, r)
+	}))
+	return a
+}
+
+// send sends a request, with a form unless form is nil.
+func (a *operator) send(method, target string, form url.Values) (code int, text string) {
+	a.Helper()
+	var body io.Reader
+	if form != nil {
+		body = strings.NewReader(form.Encode())
+	}
+	r := httptest.NewRequestWithContext(a.ctx, method, target, body)
+	r.Host = "127.0.0.1"
+	if form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+	}
+	w := httptest.NewRecorder()
+	a.handler.ServeHTTP(w, r)
+	return w.Code, w.Body.String()
+}
+
+// confirm opens the page of an action, and returns its form with a reason.
+func (a *operator) confirm(do, path string) (form url.Values, text string) {
+	a.Helper()
+	code, text := a.send("GET", "/act?"+url.Values{"do": {do}, "path": {path}}.Encode(), nil)
+	require.Equal(a, 200, code, text)
+	form = url.Values{"reason": {"it hangs"}}
+	for _, field := range regexp.MustCompile(`type="hidden" name="(\w+)" value="([^"]*)"`).FindAllStringSubmatch(text, -1) {
+		form.Set(field[1], html.UnescapeString(field[2]))
+	}
+	return form, text
+}
+
+// TestLockIsBrokenOnItsConfirmationPage, with the user and the reason on record.
+func TestLockIsBrokenOnItsConfirmationPage(t *testing.T) {
+	s := newStage(t)
+	held, err := lock.New(s.actor("web"), "/l", &lock.Options{ID: "web-1"}).Lock(s.ctx)
+	require.NoError(t, err)
+	m, _ := s.dashboard("/")
+	s.shows(m, func(v *ui.View) bool { return len(v.Things) == 1 })
+	ann := s.acting(m, "ann")
+	_, page := ann.send("GET", "/locks", nil)
+	has(t, page, `href="/act?do=break&amp;path=%2Fl"`, "the list")
+	form, text := ann.confirm("break", "/l")
+	has(t, text, "web-1", "the page")
+	has(t, text, strconv.FormatInt(held.Token(), 10), "the page")
+	require.NoError(t, held.Context().Err(), "the page changes nothing")
+
+	for _, reason := range []string{"", "  ", "\xff", strings.Repeat("x", 501)} {
+		wrong := url.Values{"reason": {reason}, "do": form["do"], "path": form["path"], "token": form["token"], "csrf": form["csrf"]}
+		code, text := ann.send("POST", "/act", wrong)
+		assert.Equal(t, 409, code)
+		assert.Contains(t, text, "a reason is needed")
+	}
+	require.NoError(t, held.Context().Err())
+	code, text := ann.send("POST", "/act", form)
+	require.Equal(t, 200, code, text)
+	has(t, text, "Took the lock away from web-1.", "the result")
+	<-held.Context().Done()
+	breaks, err := lock.New(s.actor("web"), "/l", nil).Breaks(s.ctx)
+	require.NoError(t, err)
+	require.Len(t, breaks, 1)
+	assert.Equal(t, "ann", breaks[0].By)
+	assert.Equal(t, "it hangs", breaks[0].Reason)
+	last := ann.audits[len(ann.audits)-1]
+	assert.Equal(t, ui.Audit{User: "ann", Action: "break", Path: "/l", Token: held.Token(), Holder: "web-1", Reason: "it hangs"}, last)
+
+	next, err := lock.New(s.actor("web"), "/l", &lock.Options{ID: "web-2"}).Lock(s.ctx)
+	require.NoError(t, err)
+	s.shows(m, func(v *ui.View) bool {
+		return len(v.Things) == 1 && len(v.Things[0].Queue) == 1 && v.Things[0].Queue[0].ID == "web-2"
+	})
+	code, text = ann.send("POST", "/act", form)
+	assert.Equal(t, 409, code)
+	assert.Contains(t, text, "another client holds now: nothing was changed")
+	require.Error(t, ann.audits[len(ann.audits)-1].Err)
+	form.Set("token", strconv.FormatInt(next.Token(), 10))
+	code, _ = ann.send("POST", "/act", form)
+	assert.Equal(t, 403, code, "a form is for the holder on its page")
+	require.NoError(t, next.Context().Err())
+}
+
+// TestLeaderIsDeposedOnItsConfirmationPage.
+func TestLeaderIsDeposedOnItsConfirmationPage(t *testing.T) {
+	s := newStage(t)
+	leader, err := election.New(s.actor("web"), "/e", &election.Options{Data: []byte("web-1")}).Campaign(s.ctx)
+	require.NoError(t, err)
+	m, _ := s.dashboard("/")
+	s.shows(m, func(v *ui.View) bool { return len(v.Things) == 1 })
+	ann := s.acting(m, "ann")
+	_, page := ann.send("GET", "/elections", nil)
+	has(t, page, "Depose the leader", "the list")
+	form, _ := ann.confirm("depose", "/e")
+	code, text := ann.send("POST", "/act", form)
+	require.Equal(t, 200, code, text)
+	<-leader.Context().Done()
+	list, err := election.New(s.actor("web"), "/e", nil).Depositions(s.ctx)
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	assert.Equal(t, "ann", list[0].By)
+}
+
+// TestOnlyConfirmedActionsOfUsersChangeSomething.
+func TestOnlyConfirmedActionsOfUsersChangeSomething(t *testing.T) {
+	s := newStage(t)
+	held, err := lock.New(s.actor("web"), "/app/l", nil).Lock(s.ctx)
+	require.NoError(t, err)
+	_, err = lock.New(s.actor("web"), "/other/l", nil).Lock(s.ctx)
+	require.NoError(t, err)
+	m, base := s.dashboard("/app")
+	s.shows(m, func(v *ui.View) bool { return len(v.Things) == 1 })
+	ann, eve, none := s.acting(m, "ann"), s.acting(m, "eve"), s.acting(m, "")
+	form, _ := ann.confirm("break", "/app/l")
+	before := s.srv.Dump()
+	for name, send := range map[string]func() (int, string){
+		"another user":   func() (int, string) { return eve.send("POST", "/act", form) },
+		"no user":        func() (int, string) { return none.send("POST", "/act", form) },
+		"no user's page": func() (int, string) { return none.send("GET", "/act?do=break&path=/app/l", nil) },
+		"by the address": func() (int, string) { return ann.send("POST", "/act?"+form.Encode(), url.Values{}) },
+		"by GET":         func() (int, string) { return ann.send("GET", "/act?"+form.Encode(), nil) },
+		"by PUT":         func() (int, string) { return ann.send("PUT", "/act", form) },
+		"by DELETE":      func() (int, string) { return ann.send("DELETE", "/act", form) },
+		"by OPTIONS":     func() (int, string) { return ann.send("OPTIONS", "/act", form) },
+		"another page":   func() (int, string) { return ann.send("POST", "/locks", form) },
+		"another path":   func() (int, string) { return ann.send("POST", "/act/", form) },
+		"two slashes":    func() (int, string) { return ann.send("POST", "//act", form) },
+	} {
+		code, text := send()
+		assert.NotContains(t, text, "Took", name)
+		assert.Equal(t, name == "by GET", code == 200, name)
+	}
+	for _, target := range []url.Values{
+		{"do": {"break"}, "path": {"/other/l"}}, {"do": {"break"}, "path": {"/app/../other/l"}}, {"do": {"depose"}, "path": {"/app/l"}}, {"do": {"break"}, "path": {""}}, {"do": {""}, "path": {"/app/l"}},
+		{"do": {"rm"}, "path": {"/app/l"}}, {"do": {"break"}, "path": {`"><script>x</script>`}}, {"do": {`"><script>x</script>`}, "path": {"relative"}}, {"do": {"break"}, "path": {"/app/l\x00"}},
+	} {
+		code, text := ann.send("GET", "/act?"+target.Encode(), nil)
+		assert.Equal(t, 409, code, target)
+		assert.NotContains(t, text, "<script>x")
+		assert.NotContains(t, text, "csrf")
+	}
+	assert.Equal(t, before, s.srv.Dump())
+	require.NoError(t, held.Context().Err())
+
+	// Without actions, there is no way to act.
+	code, text, _ := get(t, base+"/act?do=break&path=/app/l")
+	assert.Equal(t, 404, code)
+	assert.NotContains(t, text, "csrf")
+	_, text, _ = get(t, base+"/locks")
+	assert.NotContains(t, text, "/act")
+	assert.Contains(t, text, "read-only")
+	r, err := http.Post(base+"/act", "application/x-www-form-urlencoded", strings.NewReader(form.Encode())) //nolint:noctx // ends with the stage
+	require.NoError(t, err)
+	_ = r.Body.Close()
+	assert.Equal(t, 405, r.StatusCode)
+}
