@@ -148,7 +148,7 @@ func progressText(e recorder.Event) string {
 
 // explain adds advice to errors of the writer.
 func explain(err error) error {
-	hint := ""
+	var hint string
 	switch {
 	case errors.Is(err, recording.ErrLocked):
 		hint = "end the other zkr record, or name another folder"
