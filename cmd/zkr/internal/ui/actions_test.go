@@ -1,6 +1,7 @@
 package ui_test
 
 import (
+	"context"
 	"html"
 	"io"
 	"net/http"
@@ -190,4 +191,25 @@ func TestOnlyConfirmedActionsOfUsersChangeSomething(t *testing.T) {
 	require.NoError(t, err)
 	_ = r.Body.Close()
 	assert.Equal(t, 405, r.StatusCode)
+}
+
+// TestActionOutlivesItsBrowser: a confirmed action is carried out and recorded though the
+// browser leaves while the form is on its way.
+func TestActionOutlivesItsBrowser(t *testing.T) {
+	s := newStage(t)
+	held, err := lock.New(s.actor("web"), "/l", nil).Lock(s.ctx)
+	require.NoError(t, err)
+	m, _ := s.dashboard("/")
+	s.shows(m, func(v *ui.View) bool { return len(v.Things) == 1 })
+	ann := s.acting(m, "ann")
+	form, _ := ann.confirm("break", "/l")
+	gone, leave := context.WithCancel(s.ctx)
+	leave()
+	r := httptest.NewRequestWithContext(gone, http.MethodPost, "/act", strings.NewReader(form.Encode()))
+	r.Host = "127.0.0.1"
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	ann.handler.ServeHTTP(httptest.NewRecorder(), r)
+	require.Len(t, ann.audits, 1)
+	require.NoError(t, ann.audits[0].Err)
+	<-held.Context().Done()
 }
