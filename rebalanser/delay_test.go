@@ -1,6 +1,7 @@
 package rebalanser_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -46,11 +47,13 @@ func TestHandlerHearsNothingOfWhatGoesWithinTheAssignmentDelay(t *testing.T) {
 		w.Pass(time.Second)
 		require.Empty(w, n.takeCalls())
 
-		// The handler is called for resources that come back later.
+		// The handler is called for resources that come back later. The coordinator hears of
+		// one resource after the other, and may assign the first before it hears of the second.
 		_, err = a.AddResources(w.Ctx, names(2)...)
 		require.NoError(w, err)
 		w.Pass(time.Hour + time.Second)
-		require.Equal(w, []string{"+r00,r01"}, n.takeCalls())
+		calls := strings.Join(n.takeCalls(), "")
+		require.Equal(w, "+r00,r01", strings.ReplaceAll(calls, "r00+r01", "r00,r01"))
 		n.stop()
 	})
 }

@@ -9,12 +9,13 @@
 #   busy     beside four busy loops
 #   single   GOMAXPROCS=1
 #   race     with the race detector, which needs a C compiler
-# It ends with 1 if a run failed; the output of such a run is kept.
+# It ends with 1 if a run failed; the output of such a run is kept, and its failures are
+# shown.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
 readonly runs=${1:-5}
-[[ $runs =~ ^[1-9][0-9]*$ ]] || { sed -n '2,12s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[[ $runs =~ ^[1-9][0-9]*$ ]] || { sed -n '2,13s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 shift
 [ $# -gt 0 ] || set -- quiet busy single race
 kept=$(mktemp -d) loops=()
@@ -59,6 +60,7 @@ for condition; do
 			result="FAILED $(grep -oE '^ *--- FAIL: [^ ]+' "$log" | tr -s ' ' | sort -u | tr '\n' ' ') $log"
 		fi
 		printf '%-9s %4d %9d  %s\n' "$condition" "$run" $((SECONDS - begin)) "$result"
+		[ ! -e "$log" ] || grep -A 30 -E '^ *--- FAIL|^panic: ' "$log" | head -100 | sed 's/^/    /'
 	done
 	idle
 done
