@@ -27,8 +27,8 @@ func TestCounterDeletedAfterALostRaceIsMadeAgain(t *testing.T) {
 	})
 }
 
-// The counter is absent when the change reads it, and made by another client before
-// the change is carried out: the change applies to what is there (CH64).
+// Another client creates the counter between the read and the write of a change: the
+// change is applied to the value of the other client (CH64).
 func TestChangeOfACounterMadeMeanwhileAppliesToIt_CH64(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(w *World, c *counter.Counter) error

@@ -187,13 +187,7 @@ func TestStressOnApache(t *testing.T) {
 	bed.Run(9, 3, func() int { return len(s.Holds()) }, workers...)
 	// Every candidate leads once more, the observers see the last leader go,
 	// and no znode is left.
-	bed.EachTakes(len(s.electors), func(ctx context.Context, i int) error {
-		l, err := s.electors[i].Campaign(ctx)
-		if err != nil {
-			return err
-		}
-		return l.Resign(ctx)
-	}, dir, proclaimed)
+	bed.EachTakes(len(s.electors), func(ctx context.Context, i int) error { return world.Cycle(ctx, s.electors[i].Campaign) }, dir, proclaimed)
 	require.Eventually(t, func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -67,9 +68,11 @@ type reply struct {
 type peer struct {
 	kind    string
 	process *subprocess.Process // nil for a connection
-	conn    net.Conn            // nil for a process
-	log     *bytes.Buffer       // the process's standard error; read it when the process is gone
-	gone    chan struct{}       // closed when it has ended
+	// tell sends a line, and hangUp ends the input of the peer, which ends then.
+	tell   func(line string) error
+	hangUp func()
+	log    *bytes.Buffer // the process's standard error; read it when the process is gone
+	gone   chan struct{} // closed when it has ended
 
 	mu sync.Mutex
 	// waiting has the channels of the requests without an answer; nil once no
@@ -106,7 +109,11 @@ func startOn(t *testing.T, cluster *apache.Cluster, kind string, session time.Du
 		require.NoError(t, err)
 		_, err = fmt.Fprintln(conn, servers, ms)
 		require.NoError(t, err)
-		p.conn = conn
+		p.tell = func(line string) error {
+			_, err := io.WriteString(conn, line+"\n")
+			return err
+		}
+		p.hangUp = func() { _ = conn.Close() }
 		// Waited for by end; ends with the connection.
 		go func() {
 			defer p.endCalls()
@@ -127,6 +134,7 @@ func startOn(t *testing.T, cluster *apache.Cluster, kind string, session time.Du
 		cmd.Stderr = p.log
 		p.process, err = subprocess.Start(cmd, p.deliver, func(*os.ProcessState) { p.endCalls() })
 		require.NoError(t, err)
+		p.tell, p.hangUp = p.process.Tell, p.process.End
 	}
 	t.Cleanup(func() { p.end(t) })
 	p.do(t, ask{"do": "hello"})
@@ -190,11 +198,7 @@ func (p *peer) sendRequest(a ask) *call {
 	p.waiting[p.last] = c.got
 	// A pipe has room for far more than a test asks at a time. If the peer has
 	// ended the write fails, and listen is about to say so.
-	if p.conn != nil {
-		_, _ = p.conn.Write(append(text, '\n'))
-	} else {
-		_ = p.process.Tell(string(text))
-	}
+	_ = p.tell(string(text))
 	return c
 }
 
@@ -282,11 +286,7 @@ func (p *peer) end(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	_, err := p.sendRequest(ask{"do": "bye"}).wait(ctx)
-	if p.process != nil {
-		p.process.End()
-	} else {
-		_ = p.conn.Close()
-	}
+	p.hangUp()
 	if err != nil && !errors.Is(err, errGone) {
 		t.Errorf("end: %v", err)
 		if p.process != nil {

@@ -40,19 +40,9 @@ func TestStressOnApache(t *testing.T) {
 		require.NoError(t, s.checkHistory())
 		t.Logf("%d holds, %d guarded writes", len(s.Holds()), len(s.Wrote()))
 	}
+	bed.EachTakes(len(a.Clients), func(ctx context.Context, i int) error { return world.Cycle(ctx, a.mutexes[i].Lock) }, mutexes)
 	bed.EachTakes(len(a.Clients), func(ctx context.Context, i int) error {
-		h, err := a.mutexes[i].Lock(ctx)
-		if err != nil {
-			return err
-		}
-		return h.Unlock(ctx)
-	}, mutexes)
-	bed.EachTakes(len(a.Clients), func(ctx context.Context, i int) error {
-		p, err := b.semas[i].Acquire(ctx, b.permits)
-		if err != nil {
-			return err
-		}
-		return p.Release(ctx)
+		return world.Cycle(ctx, func(ctx context.Context) (*lock.Permits, error) { return b.semas[i].Acquire(ctx, b.permits) })
 	}, semas)
 }
 

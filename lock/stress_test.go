@@ -65,7 +65,7 @@ func (s *stress) runWorker(ctx context.Context, i int, r *rand.Rand) {
 			g, err = s.takePrize(ctx, i, r)
 			return err
 		}
-		if s.Attempt(ctx, r, 12, take) {
+		if s.Attempt(ctx, r, take) {
 			s.usePrize(ctx, i, g, asked, r)
 		}
 	}

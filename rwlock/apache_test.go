@@ -120,11 +120,5 @@ func TestStressOnApache_N26(t *testing.T) {
 	bed.Run(1, 3, s.countHolds, workers...)
 	require.NoError(t, s.checkHistory())
 	t.Logf("%d holds, %d guarded writes, %v", len(s.holds), len(s.Wrote()), s.modes)
-	bed.EachTakes(len(s.Clients), func(ctx context.Context, i int) error {
-		h, err := s.locks[i].Lock(ctx)
-		if err != nil {
-			return err
-		}
-		return h.Unlock(ctx)
-	}, "/stress")
+	bed.EachTakes(len(s.Clients), func(ctx context.Context, i int) error { return world.Cycle(ctx, s.locks[i].Lock) }, "/stress")
 }

@@ -83,7 +83,7 @@ func (s *stress) runWorker(ctx context.Context, i int, r *rand.Rand) {
 			held, err = s.takeLock(ctx, i, r)
 			return err
 		}
-		if s.Attempt(ctx, r, 12, take) {
+		if s.Attempt(ctx, r, take) {
 			s.useHeld(ctx, i, held, asked, r)
 		}
 	}
@@ -223,13 +223,8 @@ func (s *stress) checkRecovery(w *World) error {
 	}
 	for i := range s.Clients {
 		ctx, cancel := context.WithTimeout(w.Ctx, 3*time.Minute)
-		err := world.RetryLost(ctx, func() error { // the session's end may be in progress
-			h, err := s.locks[i].Lock(ctx)
-			if err != nil {
-				return err
-			}
-			return h.Unlock(ctx)
-		})
+		// The session's end may be in progress.
+		err := world.RetryLost(ctx, func() error { return world.Cycle(ctx, s.locks[i].Lock) })
 		cancel()
 		if err != nil {
 			return fmt.Errorf("client %d does not get in any more: %w; there are %q", i, err, w.Children(dir))

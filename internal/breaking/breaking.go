@@ -37,10 +37,8 @@ type Target struct {
 	Token int64
 }
 
-func (t Target) name() string { return znode.Base(t.Path) }
-func (t Target) record() string {
-	return znode.Join(t.Dir+lockformat.BreaksSuffix, lockformat.BreakName(t.Token))
-}
+func (t Target) name() string   { return znode.Base(t.Path) }
+func (t Target) record() string { return lockformat.BreakPath(t.Dir, t.Token) }
 
 // check reports what is wrong with the target, and the reason.
 func (t Target) check(reason string) error {

@@ -45,10 +45,10 @@ func (s *Stress) Within(r *rand.Rand, n int) time.Duration {
 	return time.Duration(r.Int64N(int64(s.MaxHold) * int64(n)))
 }
 
-// Attempt takes a hold with a random patience of up to n times MaxHold. A worker
+// Attempt takes a hold with a random patience of up to 12 times MaxHold. A worker
 // whose attempt fails rests for a while; a failure without an excuse is recorded.
-func (s *Stress) Attempt(ctx context.Context, r *rand.Rand, n int, take func(context.Context) error) bool {
-	wait, cancel := context.WithTimeout(ctx, s.Within(r, n))
+func (s *Stress) Attempt(ctx context.Context, r *rand.Rand, take func(context.Context) error) bool {
+	wait, cancel := context.WithTimeout(ctx, s.Within(r, 12))
 	defer cancel()
 	err := take(wait)
 	if err == nil {
@@ -111,6 +111,15 @@ func (s *Stress) Judged() []Hold {
 		return Lasting(s.Holds())
 	}
 	return s.Holds()
+}
+
+// Cycle takes a hold and gives it back.
+func Cycle[H session.Held](ctx context.Context, take func(context.Context) (H, error)) error {
+	h, err := take(ctx)
+	if err != nil {
+		return err
+	}
+	return h.Release(ctx)
 }
 
 // NothingLeft requires that no znode is left in the folders, and no watch.

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 )
 
 // BreaksSuffix makes, of the path of a queue, that of the container with the records of the
@@ -15,6 +17,9 @@ const BreaksSuffix = ".breaks"
 
 // BreakName is the name of a record: a contender's znode must not have such a name.
 func BreakName(token int64) string { return fmt.Sprintf("%016x", uint64(token)) }
+
+// BreakPath is the path of a record, of the queue at dir.
+func BreakPath(dir string, token int64) string { return znode.Join(dir+BreaksSuffix, BreakName(token)) }
 
 // IsBreakName reports whether name is one that BreakName makes.
 func IsBreakName(name string) bool {

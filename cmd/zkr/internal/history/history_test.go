@@ -22,15 +22,24 @@ type told struct {
 // read reads everything below a root.
 func read(t *testing.T, root string, folders ...*txnlog.Folder) *told {
 	t.Helper()
+	return listen(t, func(o *history.Options) (*history.Reader, error) { return history.NewReader(root, folders, o) })
+}
+
+// listen reads what a reader tells.
+func listen(t *testing.T, open func(*history.Options) (*history.Reader, error)) *told {
+	t.Helper()
 	out := &told{}
 	audit := history.NewAuditor(func(s history.Suspicion) { out.suspicions = append(out.suspicions, s) })
-	r, err := history.NewReader(root, folders, &history.Options{
+	r, err := open(&history.Options{
 		Began: audit.Began, Granted: audit.Granted, Thing: audit.Thing,
 		Ended: func(s *history.Stay) {
 			audit.Ended(s)
 			out.stays = append(out.stays, s)
 		},
-		Report: func(f txnlog.Finding) { out.findings = append(out.findings, f) },
+		Report: func(f txnlog.Finding) {
+			audit.Report(f)
+			out.findings = append(out.findings, f)
+		},
 	})
 	require.NoError(t, err)
 	out.sum, err = r.Run(t.Context())

@@ -17,26 +17,9 @@ import (
 // readRecording reads everything of a recording.
 func readRecording(t *testing.T, root, dir string) *told {
 	t.Helper()
-	out := &told{}
 	f, err := recording.OpenFolder("recording", dir)
 	require.NoError(t, err)
-	audit := history.NewAuditor(func(s history.Suspicion) { out.suspicions = append(out.suspicions, s) })
-	r, err := history.NewRecordingReader(root, f, &history.Options{
-		Began: audit.Began, Granted: audit.Granted, Thing: audit.Thing,
-		Ended: func(s *history.Stay) {
-			audit.Ended(s)
-			out.stays = append(out.stays, s)
-		},
-		Report: func(f txnlog.Finding) {
-			audit.Report(f)
-			out.findings = append(out.findings, f)
-		},
-	})
-	require.NoError(t, err)
-	out.sum, err = r.Run(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, r.Close())
-	return out
+	return listen(t, func(o *history.Options) (*history.Reader, error) { return history.NewRecordingReader(root, f, o) })
 }
 
 // visible is an outline as far as a client can see: not who ended a stay.

@@ -183,7 +183,7 @@ func (s *Stay) findBreak(txn *txnlog.Txn) (lockformat.Break, bool) {
 	if s.Token == 0 {
 		return lockformat.Break{}, false
 	}
-	record := s.Path + lockformat.BreaksSuffix + "/" + lockformat.BreakName(s.Token)
+	record := lockformat.BreakPath(s.Path, s.Token)
 	for _, c := range txn.Changes {
 		if c.Path == record && c.Type.Creates() {
 			b, err := lockformat.ParseBreak(c.Data)

@@ -34,8 +34,8 @@ ended. The gaps within the time that is shown are listed at the end.
 (ago); without a zone it is local time. Times are those of the leader's clock.
 
 --suspicious shows what an engineer should look at instead: holds that ended because the
-session expired, znodes that another session removed, tokens that went back, leaders that
-change often, defects, and files that are damaged or disagree. The exit code is then 1 if
+session expired, znodes that another session removed, holds that an operator broke,
+tokens that went back, leaders that change often, defects, and files that are damaged or disagree. The exit code is then 1 if
 something was found.
 
 A log does not tell what clients read, watch or believe, nor when they connected again.

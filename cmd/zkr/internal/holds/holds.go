@@ -15,74 +15,69 @@ import (
 
 // Lock is the mutex at a path.
 func Lock(client *session.Client, path string) takeaway.Hold {
-	return &held{m: lock.New(client, path, nil)}
+	m := lock.New(client, path, nil)
+	return &hold[lock.Contender, lock.Break]{
+		list: m.Contenders, take: m.Break, gone: lock.ErrNotHeld, records: m.Breaks,
+		holder: func(c lock.Contender) takeaway.Holder {
+			return takeaway.Holder{ID: c.Data, Session: c.Session, Token: c.Token, Since: c.Since}
+		},
+		record: func(b lock.Break) takeaway.Record {
+			return takeaway.Record{At: b.At, By: b.By, Reason: b.Reason, Holder: b.Holder, Session: cli.SessionID(b.Session), Token: b.Token}
+		},
+	}
 }
 
 // Leadership is the leadership of the election at a path.
 func Leadership(client *session.Client, path string) takeaway.Hold {
-	return &leadership{e: election.New(client, path, nil)}
+	e := election.New(client, path, nil)
+	return &hold[election.Candidate, election.Deposition]{
+		list: e.Candidates, take: e.Depose, gone: election.ErrNoLeader, records: e.Depositions,
+		holder: func(c election.Candidate) takeaway.Holder {
+			return takeaway.Holder{ID: c.Data, Session: c.Session, Token: c.Token, Since: c.Since}
+		},
+		record: func(d election.Deposition) takeaway.Record {
+			return takeaway.Record{At: d.At, By: d.By, Reason: d.Reason, Holder: d.Leader, Session: cli.SessionID(d.Session), Token: d.Token}
+		},
+	}
 }
 
-// held is a lock for package takeaway.
-type held struct {
-	m      *lock.Mutex
-	holder lock.Contender
+// hold is what the first of several contenders C holds; R is a record of its loss.
+type hold[C, R any] struct {
+	list   func(context.Context) ([]C, error)
+	holder func(C) takeaway.Holder
+	take   func(ctx context.Context, c C, by, reason string) error
+	// gone is the error of take for a contender that holds no more.
+	gone    error
+	records func(context.Context) ([]R, error)
+	record  func(R) takeaway.Record
+
+	first C // as Find has seen it
 }
 
-func (h *held) Find(ctx context.Context) (*takeaway.Holder, error) {
-	all, err := h.m.Contenders(ctx)
+func (h *hold[C, R]) Find(ctx context.Context) (*takeaway.Holder, error) {
+	all, err := h.list(ctx)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	h.holder = all[0]
-	return &takeaway.Holder{ID: h.holder.Data, Session: h.holder.Session, Token: h.holder.Token, Since: h.holder.Since, Waiting: len(all) - 1}, nil
+	h.first = all[0]
+	found := h.holder(h.first)
+	found.Waiting = len(all) - 1
+	return &found, nil
 }
 
-func (h *held) Take(ctx context.Context, by, reason string) (gone, err error) {
-	err = h.m.Break(ctx, h.holder, by, reason)
-	if (errors.Is(err, lock.ErrNotHeld) || errors.Is(err, lock.ErrInvalidArgument)) && !errors.Is(err, session.ErrUnknownOutcome) {
+func (h *hold[C, R]) Take(ctx context.Context, by, reason string) (gone, err error) {
+	err = h.take(ctx, h.first, by, reason)
+	if (errors.Is(err, h.gone) || errors.Is(err, session.ErrInvalidArgument)) && !errors.Is(err, session.ErrUnknownOutcome) {
 		return err, nil
 	}
 	return nil, err
 }
 
-func (h *held) Records(ctx context.Context) ([]takeaway.Record, error) {
-	all, err := h.m.Breaks(ctx)
+func (h *hold[C, R]) Records(ctx context.Context) ([]takeaway.Record, error) {
+	all, err := h.records(ctx)
 	out := make([]takeaway.Record, len(all))
-	for i, b := range all {
-		out[i] = takeaway.Record{At: b.At, By: b.By, Reason: b.Reason, Holder: b.Holder, Session: cli.SessionID(b.Session), Token: b.Token}
-	}
-	return out, err
-}
-
-// leadership is an election for package takeaway.
-type leadership struct {
-	e      *election.Elector
-	leader election.Candidate
-}
-
-func (l *leadership) Find(ctx context.Context) (*takeaway.Holder, error) {
-	all, err := l.e.Candidates(ctx)
-	if err != nil || len(all) == 0 {
-		return nil, err
-	}
-	l.leader = all[0]
-	return &takeaway.Holder{ID: l.leader.Data, Session: l.leader.Session, Token: l.leader.Token, Since: l.leader.Since, Waiting: len(all) - 1}, nil
-}
-
-func (l *leadership) Take(ctx context.Context, by, reason string) (gone, err error) {
-	err = l.e.Depose(ctx, l.leader, by, reason)
-	if (errors.Is(err, election.ErrNoLeader) || errors.Is(err, election.ErrInvalidArgument)) && !errors.Is(err, session.ErrUnknownOutcome) {
-		return err, nil
-	}
-	return nil, err
-}
-
-func (l *leadership) Records(ctx context.Context) ([]takeaway.Record, error) {
-	all, err := l.e.Depositions(ctx)
-	out := make([]takeaway.Record, len(all))
-	for i, d := range all {
-		out[i] = takeaway.Record{At: d.At, By: d.By, Reason: d.Reason, Holder: d.Leader, Session: cli.SessionID(d.Session), Token: d.Token}
+	for i, r := range all {
+		out[i] = h.record(r)
 	}
 	return out, err
 }

@@ -56,8 +56,8 @@ func (r *Recorder) rebase(snapshot *cache.Snapshot[*recording.Znode], why string
 	return nil
 }
 
-// note takes a change into the batch.
-func (r *Recorder) note(ev cache.Event[*recording.Znode]) {
+// addChange takes a change into the batch.
+func (r *Recorder) addChange(ev cache.Event[*recording.Znode]) {
 	now := time.Now()
 	at := recording.Moment(now)
 	switch {
@@ -73,8 +73,8 @@ func (r *Recorder) note(ev cache.Event[*recording.Znode]) {
 	}
 }
 
-// beat writes the batch if it is complete, and what is proven.
-func (r *Recorder) beat() error {
+// writeDue writes the batch if it is complete, and what is proven.
+func (r *Recorder) writeDue() error {
 	now := time.Now()
 	if len(r.batch) > 0 && (now.Sub(r.newest) >= calm || now.Sub(r.first) >= longest) {
 		if err := r.commit(); err != nil {
@@ -111,16 +111,16 @@ func (r *Recorder) commit() error {
 	if len(r.batch) == 0 {
 		return nil
 	}
-	batch := r.known()
+	batch := r.effective()
 	r.markSessions(batch)
 	r.batch = nil
 	r.changes += len(batch)
 	return r.w.Append(batch...)
 }
 
-// known is the batch without changes that change nothing: the deletion of a znode that could
+// effective is the batch without changes that change nothing: the deletion of a znode that could
 // never be read, and a znode that may be read again.
-func (r *Recorder) known() (out []*recording.Record) {
+func (r *Recorder) effective() (out []*recording.Record) {
 	seen := map[string]bool{} // changed by the batch itself
 	for _, rec := range r.batch {
 		if z := r.w.State().Lookup(rec.Path); !seen[rec.Path] {

@@ -15,8 +15,8 @@
 // which its event came, by the clock of the recorder; a connection that hangs delays the event by
 // at most two thirds of the session timeout.
 //
-// The session that deleted a znode is unknown. If all ephemeral znodes of a session, two at least, go at
-// the same moment, the session has probably ended.
+// The session that deleted a znode is unknown. If all ephemeral znodes of a session, two at
+// least, go at the same moment, the session has probably ended.
 //
 // Znodes that the credentials may not read are left out. The time up to which everything is
 // known to have been recorded is proven by the servers' replies and pings: an idle connection

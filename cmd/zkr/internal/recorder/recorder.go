@@ -3,6 +3,7 @@ package recorder
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/cache"
@@ -98,7 +99,8 @@ func New(client *session.Client, root string, w *recording.Writer, o *Options) *
 // decode keeps what can be recognized of a znode.
 func (r *Recorder) decode(n session.Node) (*recording.Znode, error) {
 	data := recognize.NewNode(n.Path, n.Data, n.Stat).Data
-	return &recording.Znode{Path: n.Path, Data: data[:min(len(data), r.o.MaxData):min(len(data), r.o.MaxData)], Size: len(n.Data), Stat: recording.StatOf(n.Stat)}, nil
+	data = slices.Clip(data[:min(len(data), r.o.MaxData)])
+	return &recording.Znode{Path: n.Path, Data: data, Size: len(n.Data), Stat: recording.StatOf(n.Stat)}, nil
 }
 
 // Run records until ctx ends, and returns its cause then. Any other error is one of the writer,
@@ -186,9 +188,9 @@ func (r *Recorder) follow(ctx context.Context, since time.Time) error {
 		var err error
 		select {
 		case <-ctx.Done():
-			return r.end(ctx)
+			return r.finish(ctx)
 		case <-over:
-			return r.end(ctx)
+			return r.finish(ctx)
 		case ev := <-events:
 			// The status is read after the event has come: an event of a later
 			// connection is in the differences of that one.
@@ -199,13 +201,13 @@ func (r *Recorder) follow(ctx context.Context, since time.Time) error {
 				err = r.rebase(ev.Snapshot, why)
 				why = "changes came faster than they could be recorded"
 			default:
-				r.note(ev)
+				r.addChange(ev)
 			}
 		case <-tick.C:
 			if !r.isOn(since) {
 				return r.flushAll()
 			}
-			err = r.beat()
+			err = r.writeDue()
 		}
 		if err != nil {
 			return err
@@ -213,8 +215,8 @@ func (r *Recorder) follow(ctx context.Context, since time.Time) error {
 	}
 }
 
-// end writes what waits. The error is the cause of ctx, or that of the writer.
-func (r *Recorder) end(ctx context.Context) error {
+// finish writes what waits. The error is the cause of ctx, or that of the writer.
+func (r *Recorder) finish(ctx context.Context) error {
 	if err := r.flushAll(); err != nil {
 		return err
 	}

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// begin begins the next file with the present state.
-func (w *Writer) begin(at time.Time, gap *Record) error {
+// beginFile begins the next file with the present state.
+func (w *Writer) beginFile(at time.Time, gap *Record) error {
 	w.number++
 	path := filepath.Join(w.dir, nameOf(w.number))
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -34,7 +34,7 @@ func (w *Writer) begin(at time.Time, gap *Record) error {
 			return err
 		}
 		if w.buffer > w.o.MaxFile/2 {
-			if err := w.shrink(); err != nil {
+			if err := w.makeRoom(); err != nil {
 				return err
 			}
 		}
@@ -42,20 +42,20 @@ func (w *Writer) begin(at time.Time, gap *Record) error {
 	if err := w.writeRecord(&Record{Kind: Ready, At: at}); err != nil {
 		return err
 	}
-	if err := w.shrink(); err != nil {
+	if err := w.makeRoom(); err != nil {
 		return err
 	}
 	// A file has room for changes, however large the state is.
 	w.limit = max(w.o.MaxFile, 2*w.length)
 	w.last = later(w.last, at)
-	if err := w.shrink(); err != nil {
+	if err := w.makeRoom(); err != nil {
 		return err
 	}
 	return w.explain(w.syncFolder())
 }
 
-// shrink flushes the file, and removes the oldest files until there is room for all of it.
-func (w *Writer) shrink() error {
+// makeRoom flushes the file, and removes the oldest files until there is room for all of it.
+func (w *Writer) makeRoom() error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
@@ -91,8 +91,8 @@ func (w *Writer) writeLine(line []byte) error {
 // flushSize is more than a flush adds to the length of a file, per record.
 const flushSize = 16
 
-// finish ends the present file.
-func (w *Writer) finish(why string) error {
+// finishFile ends the present file.
+func (w *Writer) finishFile(why string) error {
 	err := w.writeRecord(&Record{Kind: End, At: w.last, Why: why})
 	if err == nil {
 		err = w.explain(w.zip.Close())

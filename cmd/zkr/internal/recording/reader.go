@@ -104,7 +104,7 @@ func (r *Reader) step() error {
 		}
 		return r.openNext()
 	}
-	rec, err := r.take()
+	rec, err := r.nextRecord()
 	if err != nil {
 		return r.endFile(err)
 	}
@@ -112,7 +112,7 @@ func (r *Reader) step() error {
 	case Set, Gone:
 		records := []*Record{rec}
 		for !rec.After.IsZero() {
-			more, err := r.take()
+			more, err := r.nextRecord()
 			if err != nil {
 				r.emit(records)
 				return r.endFile(err)
@@ -131,8 +131,8 @@ func (r *Reader) step() error {
 	return nil
 }
 
-// take returns the next record of the file.
-func (r *Reader) take() (*Record, error) {
+// nextRecord returns the next record of the file.
+func (r *Reader) nextRecord() (*Record, error) {
 	if rec := r.ahead; rec != nil {
 		r.ahead = nil
 		return rec, nil
@@ -186,14 +186,14 @@ func (r *Reader) readState() error {
 		case Node:
 			next.put(rec.znode())
 		case Ready:
-			r.goOn(next, rec.At, gap)
+			r.continueFrom(next, rec.At, gap)
 			return nil
 		}
 	}
 }
 
-// goOn continues with the state at the beginning of a file.
-func (r *Reader) goOn(next *State, at time.Time, gap *Record) {
+// continueFrom continues with the state at the beginning of a file.
+func (r *Reader) continueFrom(next *State, at time.Time, gap *Record) {
 	if r.state != nil {
 		after := r.last
 		switch {

@@ -16,8 +16,6 @@ var (
 	ErrOtherRoot = errors.New("the folder has a recording of other znodes")
 	// ErrTooSmall means that MaxTotal is too small for the znodes.
 	ErrTooSmall = errors.New("the largest total length is too small for the znodes")
-
-	errLocked = errors.New("locked")
 )
 
 // Writer writes a recording. One goroutine at a time may use a Writer. After an error of a
@@ -72,9 +70,6 @@ func (w *Writer) open() (err error) {
 		return err
 	}
 	if err = lockFile(w.lock); err != nil {
-		if errors.Is(err, errLocked) {
-			err = ErrLocked
-		}
 		return err
 	}
 	if w.closed, err = listFiles(w.dir); err != nil {
@@ -118,7 +113,7 @@ func (w *Writer) Start(state *State, at time.Time) error {
 	if !w.earlier.IsZero() {
 		gap = &Record{Kind: Gap, At: at, After: w.earlier, Why: "the recorder did not run"}
 	}
-	return w.begin(at, gap)
+	return w.beginFile(at, gap)
 }
 
 // Append writes records, and begins the next file when the present one is full.
@@ -153,10 +148,10 @@ func (w *Writer) rotate(n int64, at time.Time) error {
 	if w.length+n+endSize <= w.limit {
 		return nil
 	}
-	if err := w.finish("the file is full"); err != nil {
+	if err := w.finishFile("the file is full"); err != nil {
 		return err
 	}
-	return w.begin(at, nil)
+	return w.beginFile(at, nil)
 }
 
 // endSize is more than the last record and the end of the stream take.
@@ -190,7 +185,7 @@ func (w *Writer) measure() error {
 func (w *Writer) Close(why string) error {
 	var err error
 	if w.file != nil {
-		err = w.finish(why)
+		err = w.finishFile(why)
 	}
 	return errors.Join(err, w.explain(w.lock.Close()))
 }

@@ -45,9 +45,9 @@ type reference struct {
 // Stream keeps a page up to date: after each change announced by hub, Stream
 // sends the differences between the result of render and the page, at most four
 // times a second. Stream returns when the client has gone, the server ends, render
-// fails, or the client's [Identity] is not valid any more. A hub has 64 streams at most: further clients are told to
-// retry. A page with another Frame.Of is told to reload: another server has
-// taken the address of the server that wrote the page.
+// fails, or the client's [Identity] is not valid any more. A hub has 64 streams at
+// most: further clients are told to retry. A page with another Frame.Of is told to
+// reload: another server has taken the address of the server that wrote the page.
 func Stream(w http.ResponseWriter, r *http.Request, hub *Hub, of string, render func() ([]Region, error)) {
 	if !hub.enter() {
 		w.Header().Set("Retry-After", "5")
