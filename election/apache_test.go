@@ -176,6 +176,8 @@ func TestStressOnApache(t *testing.T) {
 	var workers []func(context.Context)
 	for i, c := range s.Clients {
 		s.electors = append(s.electors, election.New(c, dir, &election.Options{Layout: election.Layout(i % 3), Priority: i % 3}))
+	}
+	for i := range s.electors { // all are there when the first observer begins
 		for j := range 2 {
 			own := rand.New(rand.NewPCG(uint64(i), uint64(j)))
 			workers = append(workers, func(ctx context.Context) { s.work(ctx, i, own) })
