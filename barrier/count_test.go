@@ -22,7 +22,7 @@ func (w *World) warm(all []*barrier.Barrier) {
 		w.round(out, 1)
 	}
 	w.Settle()
-	w.Server.ResetStats()
+	w.ResetStats()
 }
 
 func TestAwaitIsTwoRequestsInOneRoundTripAndOneWhenTheRoundIsComplete(t *testing.T) {
@@ -75,13 +75,13 @@ func TestEnterAndLeaveCounted(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		all, clients := w.doubles(2, 2, nil)
 		for n := int64(1); n <= 2; n++ {
-			w.Server.ResetStats()
+			w.ResetStats()
 			seats := w.seats(n, w.enter(w.Ctx, all[0]), w.enter(w.Ctx, all[1]))
 			if n == 2 {
 				require.Equal(w, map[string]int{"create2": 1, "getData": 2}, w.counts(clients[0]))
 				require.Equal(w, map[string]int{"create2": 1, "getData": 1, "getChildren2": 1, "multi": 1}, w.counts(clients[1]))
 			}
-			w.Server.ResetStats()
+			w.ResetStats()
 			first := w.leave(w.Ctx, seats[0])
 			w.left(first, w.leave(w.Ctx, seats[1]))
 			if n == 2 {
@@ -115,7 +115,7 @@ func TestGateCounted(t *testing.T) {
 		g := barrier.NewGate(c, dir, nil)
 		require.NoError(w, g.Set(w.Ctx))
 		require.NoError(w, g.Remove(w.Ctx))
-		w.Server.ResetStats()
+		w.ResetStats()
 		require.NoError(w, g.Set(w.Ctx))
 		require.Equal(w, map[string]int{"exists": 1, "create2": 1}, w.counts(c))
 		out := make(chan error, 1)
@@ -123,7 +123,7 @@ func TestGateCounted(t *testing.T) {
 		go func() { out <- barrier.NewGate(other, dir, nil).Wait(w.Ctx) }()
 		w.Pass(time.Hour)
 		require.Equal(w, map[string]int{"sync": 1, "multi": 1, "getData": 1}, w.counts(other))
-		w.Server.ResetStats()
+		w.ResetStats()
 		require.NoError(w, g.Remove(w.Ctx))
 		require.NoError(w, <-out)
 		w.Settle()

@@ -24,7 +24,7 @@ func TestOneTooManyIsTold_P12_CH37(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		all, clients := w.doubles(3, 2, nil)
 		seats := w.seats(1, w.enter(w.Ctx, all[0]), w.enter(w.Ctx, all[1]))
-		w.Server.ResetStats()
+		w.ResetStats()
 		_, err := all[2].Enter(w.Ctx)
 		require.ErrorIs(w, err, barrier.ErrTooMany)
 		require.ErrorContains(w, err, "all 2 of round 1 are inside")
@@ -141,7 +141,7 @@ func TestThousandPartiesMeet(t *testing.T) {
 func TestMorePartiesThanFitIntoOneRequestAreRefused(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
-		w.Server.ResetStats()
+		w.ResetStats()
 		for _, n := range []int{20_000, math.MaxInt, math.MaxInt/2 + 1} {
 			_, err := barrier.New(c, dir, n, nil).Await(w.Within(time.Minute))
 			require.ErrorIs(w, err, barrier.ErrInvalidArgument, n)
@@ -154,7 +154,7 @@ func TestMorePartiesThanFitIntoOneRequestAreRefused(t *testing.T) {
 func TestWrongArgumentsAreReportedAndNothingIsSent(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
-		w.Server.ResetStats()
+		w.ResetStats()
 		for want, f := range map[string]func() error{
 			"parties is 0":  func() error { _, err := barrier.New(c, dir, 0, nil).Await(w.Ctx); return err },
 			"parties is -1": func() error { _, err := barrier.NewDouble(c, dir, -1, nil).Enter(w.Ctx); return err },

@@ -19,7 +19,7 @@ func TestReleaseLeavesWithoutWaitingForTheOthers(t *testing.T) {
 		all, clients := w.doubles(2, 2, nil)
 		seats := w.seats(1, w.enter(w.Ctx, all[0]), w.enter(w.Ctx, all[1]))
 		w.Settle()
-		w.Server.ResetStats()
+		w.ResetStats()
 		require.NoError(w, seats[0].Release(w.Ctx))
 		require.Equal(w, map[string]int{"delete": 1}, w.counts(clients[0]))
 		require.ErrorIs(w, context.Cause(seats[0].Context()), session.ErrReleased)

@@ -67,7 +67,7 @@ func TestChildrenFollowNamesAndData_N9_N14_T25(t *testing.T) {
 		tape := record(w, v.View)
 		require.Equal(w, []string{"snapshot of 2"}, tape.said(w))
 
-		w.Server.ResetStats()
+		w.ResetStats()
 		put(w, "/conf", "its own data", "/conf/port", "2", "/conf/name", "n", "/conf/port/deeper", "no", "/config/a", "no")
 		del(w, "/conf/token")
 		require.ElementsMatch(w, []string{"/conf/port 1: 2", "+ /conf/name n", "- /conf/token a"}, tape.said(w))

@@ -32,7 +32,7 @@ func count(w *world.World) *counts {
 }
 
 func (c *counts) reset() {
-	c.Server.ResetStats()
+	c.ResetStats()
 	c.data.Store(0)
 }
 
@@ -189,7 +189,7 @@ func TestABurstOfChangesOfOneZnodeCostsFewReads(t *testing.T) {
 		v := run(w, cache.NewChildren(w.Client(), "/c", text, nil).View)
 		v.synced(w)
 		w.Server.Delay(zktest.Link{Client: "c1"}, zktest.ToServer, time.Second)
-		w.Server.ResetStats()
+		w.ResetStats()
 		for i := range 100 {
 			put(w, "/c/hot", fmt.Sprint(i))
 			w.Pass(10 * time.Millisecond)

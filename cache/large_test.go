@@ -28,7 +28,7 @@ func TestBatchThatIsTooLargeCostsOneConnection(t *testing.T) {
 					put(w, fmt.Sprintf("/c/b%03d", i), strings.Repeat("b", 20_000))
 				}
 				c := w.ClientWith(session.Options{MaxReply: 128 << 10})
-				w.Server.ResetStats()
+				w.ResetStats()
 				v := run(w, cache.NewChildren(c, "/c", text, nil).View)
 				err := v.WaitSynced(w.Within(time.Minute))
 				n := w.Server.Stats().Requests["connect"]

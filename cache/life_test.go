@@ -17,7 +17,7 @@ import (
 func TestWrongArgumentsAreNamed(t *testing.T) {
 	world.In(t, nil, func(w *world.World) {
 		c := w.Client()
-		w.Server.ResetStats()
+		w.ResetStats()
 		for field, v := range map[string]*cache.View[string]{
 			"client":        cache.NewValue(nil, "/a", text, nil).View,
 			"decode":        cache.NewTree[string](c, "/a", nil, nil).View,
@@ -44,7 +44,7 @@ func TestWrongArgumentsAreNamed(t *testing.T) {
 func TestAnEndedContextIsLookedAtFirst(t *testing.T) {
 	world.In(t, nil, func(w *world.World) {
 		v := cache.NewTree(w.Client(), "/a", text, nil)
-		w.Server.ResetStats()
+		w.ResetStats()
 		ctx, cancel := context.WithCancelCause(w.Ctx)
 		cancel(errText)
 		require.ErrorIs(w, v.Run(ctx), errText)
@@ -146,7 +146,7 @@ func TestAMissingPathCostsNothingWhileItIsMissing_CH45(t *testing.T) {
 			}
 			w.Settle() // an old server cuts the connection that asked for a persistent watch
 			require.Len(w, w.Server.Watches(), 3)
-			w.Server.ResetStats()
+			w.ResetStats()
 			w.Pass(time.Hour / 8)
 			require.Empty(w, requests(w))
 			put(w, "/no", "", "/no/such", "1", "/no/such/path", "2", "/no/such/path/at", "3", "/no/such/path/at/all", fmt.Sprint(round))

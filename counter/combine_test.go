@@ -27,7 +27,7 @@ func TestAThousandChangesAtOnceAreTwoWritesAndEachHasItsResult(t *testing.T) {
 		c := counter.New(client, path, nil)
 		w.add(c, 1)
 		w.slowly()
-		w.Server.ResetStats()
+		w.ResetStats()
 		var mu sync.Mutex
 		var got []int
 		var all sync.WaitGroup
@@ -233,7 +233,7 @@ func TestNothingIsSentWithAnEndedContextOrAWrongArgument(t *testing.T) {
 		client := w.Client()
 		ended, cancel := context.WithCancel(w.Ctx)
 		cancel()
-		w.Server.ResetStats()
+		w.ResetStats()
 		for name, err := range allMethods(ended, client, path, nil) {
 			require.ErrorIs(w, err, context.Canceled, name)
 			require.ErrorContains(w, err, "counter: ", name)

@@ -20,7 +20,7 @@ func (w *World) cost(c *session.Client, trips int, want map[string]int, do func(
 	w.Helper()
 	w.Settle()
 	w.Server.Delay(zktest.Link{}, zktest.Both, oneWay)
-	w.Server.ResetStats()
+	w.ResetStats()
 	began := time.Now()
 	do()
 	took := time.Since(began)
@@ -111,7 +111,7 @@ func TestLostReplyIsFoundOutWithThreeRequestsAtMost(t *testing.T) {
 		c := counter.New(client, path, nil)
 		w.add(c, 1)
 		w.Server.FailNth(writes, 1, zktest.Action{Do: zktest.DropReplyCut})
-		w.Server.ResetStats()
+		w.ResetStats()
 		require.EqualValues(w, 2, w.add(c, 1))
 		got := w.Server.Stats().BySession[w.ID(client)]
 		require.Equal(w, 2, got["multi"], "the write, and a request answered behind the write: %v", got)
@@ -176,7 +176,7 @@ func TestWatchedChangeIsOneRead(t *testing.T) {
 				break
 			}
 			w.Settle()
-			w.Server.ResetStats()
+			w.ResetStats()
 			require.NoError(w, w.Server.Set(path, long(n)))
 		}
 		w.Settle()

@@ -60,7 +60,7 @@ func TestRefusedReadAfterALostRaceEndsTheChange(t *testing.T) {
 		writeOnly := []session.ACL{{Perms: session.PermAll &^ session.PermRead, Scheme: "world", ID: "anyone"}}
 		_, err := w.Session(other).SetACL(w.Ctx, path, writeOnly, -1)
 		require.NoError(w, err)
-		w.Server.ResetStats()
+		w.ResetStats()
 		_, err = c.Add(w.Within(time.Minute), 1)
 		require.ErrorIs(w, err, session.ErrNoAuth)
 		require.False(w, errors.Is(err, session.ErrUnknownOutcome))

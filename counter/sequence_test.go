@@ -57,7 +57,7 @@ func TestConcurrentNextsShareReservations(t *testing.T) {
 			q := counter.NewSequence(client, path, &counter.Options{Block: block})
 			w.draw(q)
 			w.slowly()
-			w.Server.ResetStats()
+			w.ResetStats()
 			var mu sync.Mutex
 			var all []int64
 			var wg sync.WaitGroup

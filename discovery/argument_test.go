@@ -20,7 +20,7 @@ func TestWrongInstancesAreNamedAndNothingIsSent(t *testing.T) {
 		r := registry(c)
 		g := w.register(r, instance("one"))
 		w.Settle()
-		w.Server.ResetStats()
+		w.ResetStats()
 		for field, edit := range map[string]func(*discovery.Instance){
 			"Service is empty": func(i *discovery.Instance) { i.Service = "" },
 			"ID is empty":      func(i *discovery.Instance) { i.ID = "" },
@@ -82,7 +82,7 @@ func TestInvalidURISpecIsReportedOnce(t *testing.T) {
 func TestWrongPathsAndOptionsAreNamedByEveryMethod(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
-		w.Server.ResetStats()
+		w.ResetStats()
 		for why, r := range map[string]*discovery.Registry{
 			"path":   discovery.NewRegistry(c, "services", nil),
 			"client": discovery.NewRegistry(nil, base, nil),
@@ -136,7 +136,7 @@ func TestContextIsLookedAtBeforeAnythingIsSent(t *testing.T) {
 		m, err := group.Join(w.Ctx, "one", nil)
 		require.NoError(w, err)
 		w.Settle()
-		w.Server.ResetStats()
+		w.ResetStats()
 		ctx, cancel := context.WithCancel(w.Ctx)
 		cancel()
 		_, err = r.Register(ctx, instance("two"))

@@ -17,7 +17,7 @@ func (w *World) cost(session int64, op func()) (map[string]int, int) {
 	const oneWay = 10 * time.Millisecond
 	w.Settle()
 	w.Server.Delay(zktest.Link{}, zktest.Both, oneWay)
-	w.Server.ResetStats()
+	w.ResetStats()
 	began := time.Now()
 	op()
 	trips := time.Since(began)
@@ -165,7 +165,7 @@ func TestKeepingCostsHeartbeatsOnly(t *testing.T) {
 		}
 		w.register(r, typed("static", discovery.Static))
 		w.Pass(5 * time.Second)
-		w.Server.ResetStats()
+		w.ResetStats()
 		w.Pass(time.Minute)
 		got := w.Server.Stats().BySession[w.ID(c)]
 		delete(got, "ping")

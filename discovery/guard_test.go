@@ -67,7 +67,7 @@ func TestGuardOfAnInstanceThatIsNotRegisteredFails(t *testing.T) {
 		w.Server.Heal()
 		require.ErrorIs(w, w.stateIs(g, func(s discovery.State) bool { return isConflict(s.Err) }).Err, discovery.ErrConflict)
 		w.Settle()
-		w.Server.ResetStats()
+		w.ResetStats()
 		require.ErrorIs(w, w.guarded(c, g.Guard()), session.ErrNoNode)
 		require.Zero(w, w.Server.Stats().Requests["multi"])
 		require.NoError(w, w.guarded(former, second.Guard()))

@@ -179,7 +179,7 @@ func TestNewestOfManyUpdatesWins_CH51(t *testing.T) {
 		c := w.Client()
 		g := w.register(registry(c), instance("one"))
 		w.Server.Delay(zktest.Link{}, zktest.Both, 20*time.Millisecond)
-		w.Server.ResetStats()
+		w.ResetStats()
 		const n = 50
 		done := make(chan error, n)
 		for k := 1; k <= n; k++ {

@@ -224,7 +224,7 @@ func TestConflictIsTriedAgainWhenTheOtherGoes_CH52(t *testing.T) {
 		i := instance("one")
 		i.Port = 4711
 		require.ErrorIs(w, mine.Update(w.Ctx, i), discovery.ErrConflict)
-		w.Server.ResetStats()
+		w.ResetStats()
 		w.Pass(time.Hour)
 		require.Zero(w, w.Requests(ca), "no polling: %v", w.Server.Stats().BySession[w.ID(ca)])
 

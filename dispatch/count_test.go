@@ -16,7 +16,7 @@ import (
 func (w *World) counts(c *session.Client, f func()) map[string]int {
 	w.Helper()
 	w.Settle()
-	w.Server.ResetStats()
+	w.ResetStats()
 	w.resetBeats()
 	f()
 	w.Settle()
@@ -106,7 +106,7 @@ func TestRequestsPerTask(t *testing.T) {
 		}
 		w.beside(dispatch.NewMaster(mc, path, nil).Run)
 		w.beside(dispatch.NewWorker(kc, path, echo, &dispatch.WorkerOptions{Concurrency: 64}).Run)
-		w.Server.ResetStats()
+		w.ResetStats()
 		w.resetBeats()
 		for i := n / 2; i < n; i++ {
 			w.submit(q, numbered(i))

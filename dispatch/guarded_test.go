@@ -93,7 +93,7 @@ func TestOutcomeOfATaskWhoseAssignmentIsGoneIsOneRequest(t *testing.T) {
 		h := &heldTask{ws: &workerSession{Worker: worker}, name: "x~1-a.1", assignment: assignment{Task: task.record, Version: task.version}}
 		path := q.assignmentPath("w", h.name)
 		require.NoError(w, q.Cancel(w.Ctx, "x")) // its version is another
-		w.Server.ResetStats()
+		w.ResetStats()
 		_, err = h.writeOutcomeOnce(w.Ctx, path, task.endedAs(done, "", time.Now()), nil, false)
 		culprit, reason := optimistic.Culprit(err)
 		require.Equal(w, path, culprit)

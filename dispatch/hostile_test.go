@@ -235,7 +235,7 @@ func TestCancelSaysWhatKeepsATaskFromEnding(t *testing.T) {
 		w.submit(q, dispatch.Task{ID: "x"})
 		assignment := <-begun
 		require.NoError(w, w.Server.Create(assignment+"/strange", nil))
-		w.Server.ResetStats()
+		w.ResetStats()
 		err := dispatch.New(c, path, nil).Cancel(w.Ctx, "x")
 		require.ErrorIs(w, err, session.ErrNotEmpty)
 		require.Less(w, w.Requests(c), 10)

@@ -352,7 +352,7 @@ func TestArgumentsAreCheckedBeforeAnythingIsSent(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
 		q := dispatch.New(c, path, nil)
-		w.Server.ResetStats()
+		w.ResetStats()
 		big := make([]byte, 1_000_001)
 		long := strings.Repeat("x", 65)
 		for _, bad := range []dispatch.Task{

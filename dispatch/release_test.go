@@ -34,7 +34,7 @@ func TestReleasedTaskIsTriedAgainAndTheAttemptDoesNotCount(t *testing.T) {
 			require.NoError(w, a.Context().Err())
 			_, err := a.Session().Txn(ctx, a.Guard())
 			require.NoError(w, err)
-			w.Server.ResetStats()
+			w.ResetStats()
 			require.NoError(w, a.Release(ctx))
 			require.ErrorIs(w, context.Cause(ctx), session.ErrReleased)
 			require.ErrorIs(w, context.Cause(a.Context()), session.ErrReleased)

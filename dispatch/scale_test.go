@@ -35,7 +35,7 @@ func TestManyTasksWait(t *testing.T) {
 		w.collect(q, id)
 		t.Logf("%d tasks: the first is done after %d requests of the master", n, w.Requests(mc))
 		require.Less(w, w.Requests(mc), n+600)
-		w.Server.ResetStats()
+		w.ResetStats()
 		w.countBeats()
 		for i := range 500 {
 			require.Equal(w, dispatch.State("done"), w.collect(q, w.submit(q, numbered(i))).State)

@@ -274,7 +274,7 @@ func TestMasterDies_M4_M6_M15_M20_M25_M28(t *testing.T) {
 		backup, _ := w.masterWith(&dispatch.Options{ID: "second"})
 		a, b := w.worker(seconds, lane("a")), w.worker(seconds, lane("b"))
 		w.Settle()
-		w.Server.ResetStats()
+		w.ResetStats()
 		q := w.queue()
 		first, second := w.life(w.queue(), 20), w.life(w.queue(), 20)
 		w.Pass(5 * time.Second)

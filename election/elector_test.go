@@ -133,7 +133,7 @@ func TestDeathOfOneFiresTheWatchesOfTwo_R13_R14_M6_M7_D5(t *testing.T) {
 				w.Settle()
 				require.ElementsMatch(w, q.twoBehind(dead), q.watchers(dead))
 				set := len(w.Server.Watches()[q.stands[dead].Path()])
-				w.Server.ResetStats()
+				w.ResetStats()
 				sent := w.Server.Stats().PacketsSent
 				require.NoError(w, w.Server.ExpireSession(ghost))
 				synctest.Wait()
@@ -174,7 +174,7 @@ func TestResignationWakesTwoOfFifty_R13(t *testing.T) {
 		q := w.line(n)
 		for i := range n - 1 {
 			l := w.leads(q.outs[i])
-			w.Server.ResetStats()
+			w.ResetStats()
 			w.resign(l)
 			synctest.Wait()
 			for j, c := range q.clients {

@@ -69,7 +69,7 @@ func TestResignationIsKnownInOneRoundTrip(t *testing.T) {
 		w.Pass(10 * time.Minute)
 		w.Server.Delay(zktest.Link{}, zktest.Both, oneWay)
 		w.Pass(time.Second)
-		w.Server.ResetStats()
+		w.ResetStats()
 		began := time.Now()
 		w.resign(l)
 		require.Equal(w, 2*oneWay, time.Since(began))

@@ -104,7 +104,7 @@ func TestObserverIsNotWokenByWaitingCandidates(t *testing.T) {
 		l := w.campaign(elector(w.Client(), "leader"))
 		v := w.observe(w.Ctx, elector(c, ""))
 		require.Equal(w, []string{"leader"}, v.ids())
-		w.Server.ResetStats()
+		w.ResetStats()
 		e := elector(w.Client(), "other")
 		for range 20 {
 			require.NoError(w, w.stand(e).Withdraw(w.Ctx))
@@ -112,7 +112,7 @@ func TestObserverIsNotWokenByWaitingCandidates(t *testing.T) {
 		w.Settle()
 		require.Zero(w, w.Requests(c))
 		require.Empty(w, v.ids())
-		w.Server.ResetStats()
+		w.ResetStats()
 		w.resign(l)
 		w.Settle()
 		// There is no leader any more: the path is read again, with a watch, and the leader's

@@ -149,7 +149,7 @@ func TestLeaderThatGoesWakesAtMostOneCandidatePerPriority(t *testing.T) {
 			w.startWin(w.Ctx, w.ranked("behind", 1+i%3).Campaign)
 		}
 		w.Settle()
-		w.Server.ResetStats()
+		w.ResetStats()
 		w.resign(l)
 		l = w.leads(out)
 		w.Settle()

@@ -99,7 +99,7 @@ func TestBreakRefusesWhatIsNoHolder(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
 		m := lock.New(c, dir, nil)
-		w.Server.ResetStats()
+		w.ResetStats()
 		for _, path := range []string{"", dir, dir + "/", "/locks/b/x", dir + "/x/y", dir + ".waiting/x"} {
 			require.ErrorIs(w, m.Break(w.Ctx, lock.Contender{Path: path, Name: "x"}, "", "r"), lock.ErrInvalidArgument, path)
 		}

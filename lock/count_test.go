@@ -27,7 +27,7 @@ func TestReleaseWakesTwoOfFiftyWaiters_N17(t *testing.T) {
 			outs[i] = w.startLock(w.Ctx, lock.New(clients[i], dir, nil))
 		}
 		for i := range n {
-			w.Server.ResetStats()
+			w.ResetStats()
 			sent := w.Server.Stats().PacketsSent
 			w.unlock(h)
 			synctest.Wait()
@@ -55,7 +55,7 @@ func TestWaiterAsksNothingWhenTheHolderBeforeItReleases(t *testing.T) {
 				h := w.lock(lock.New(a, dir, nil))
 				out := w.startLock(w.Ctx, lock.New(b, dir, nil))
 				w.Pass(after)
-				w.Server.ResetStats()
+				w.ResetStats()
 				w.unlock(h)
 				synctest.Wait()
 				g := <-out
@@ -90,13 +90,13 @@ func TestWaitingCostsTwoRoundTripsWhateverTheQueue(t *testing.T) {
 			h := w.lock(first)
 			outs := []<-chan won{}
 			for i, m := range mutexes {
-				w.Server.ResetStats()
+				w.ResetStats()
 				outs = append(outs, w.startLock(w.Ctx, m))
 				want := map[string]int{"create2": 1, "getChildren2": 1, "getData": min(i+1, 2) + more}
 				require.Equal(w, want, w.Server.Stats().BySession[w.ID(clients[i])])
 			}
 			w.Pass(time.Second)
-			w.Server.ResetStats()
+			w.ResetStats()
 			w.Pass(10 * time.Minute)
 			require.Zero(w, w.Server.Stats().Requests["exists"]+w.Server.Stats().Requests["getData"]+w.Server.Stats().Requests["getChildren2"])
 			for _, out := range outs {
@@ -114,7 +114,7 @@ func TestTryLockThatFailsIsOneRead(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		a, b := w.Client(), w.Client()
 		h := w.lock(lock.New(a, dir, nil))
-		w.Server.ResetStats()
+		w.ResetStats()
 		_, err := lock.New(b, dir, nil).TryLock(w.Ctx)
 		require.ErrorIs(w, err, lock.ErrBusy)
 		require.Equal(w, map[string]int{"getChildren2": 1}, w.Server.Stats().BySession[w.ID(b)])
@@ -128,14 +128,14 @@ func TestSemaphoreUncontendedIsThreeRequestsInOneRoundTrip(t *testing.T) {
 		s := lock.NewSemaphore(c, dir, 3, nil)
 		require.NoError(w, w.acquire(s, 2).Release(w.Ctx))
 		w.Settle()
-		w.Server.ResetStats()
+		w.ResetStats()
 		const oneWay = 10 * time.Millisecond
 		w.Server.Delay(zktest.Link{}, zktest.Both, oneWay)
 		began := time.Now()
 		p := w.acquire(s, 2)
 		require.Equal(w, 2*oneWay, time.Since(began))
 		require.Equal(w, map[string]int{"create2": 1, "getChildren2": 1, "getData": 1}, w.Server.Stats().BySession[w.ID(c)])
-		w.Server.ResetStats()
+		w.ResetStats()
 		require.NoError(w, p.Release(w.Ctx))
 		require.Equal(w, map[string]int{"delete": 1}, w.Server.Stats().BySession[w.ID(c)])
 		w.Server.Heal()

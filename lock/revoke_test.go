@@ -89,7 +89,7 @@ func TestRevokeRefusesWhatIsNoContender(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
 		m := lock.New(c, dir, nil)
-		w.Server.ResetStats()
+		w.ResetStats()
 		for _, path := range []string{"", dir, dir + "/", "/locks/b/x", dir + "/x/y", dir + ".waiting/x"} {
 			require.ErrorIs(w, m.Revoke(w.Ctx, lock.Contender{Path: path}), lock.ErrInvalidArgument, path)
 		}

@@ -34,7 +34,7 @@ func TestServerLockWhoseZnodeIsGoneIsNotDeletedAgain(t *testing.T) {
 				<-lost.hold.Context().Done()
 			}
 			w.Settle()
-			w.Server.ResetStats()
+			w.ResetStats()
 			m.passBaton(baton{lock: lost})
 			w.Settle()
 			deletions := w.Server.Stats().BySession[w.ID(c)]["delete"]

@@ -16,7 +16,7 @@ func TestInvalidArgumentsAreNamedAndNothingIsSent(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
 		w.Settle()
-		w.Server.ResetStats()
+		w.ResetStats()
 		for what, n := range map[string]*node.Node{
 			"path is /":                     node.New(c, "/", session.Ephemeral, nil),
 			"path \"nodes\"":                node.New(c, "nodes", session.Ephemeral, nil),
@@ -98,7 +98,7 @@ func TestRequestsOfEachOperation(t *testing.T) {
 		var k *node.Kept
 		writes := func(op func()) (n int) {
 			w.Settle()
-			w.Server.ResetStats()
+			w.ResetStats()
 			op()
 			for name, count := range w.Server.Stats().BySession[w.ID(c)] {
 				switch name {

@@ -89,7 +89,7 @@ func TestReleaseOfATTLZnodeSendsNothing(t *testing.T) {
 		c := w.Client()
 		k := w.keep(c, mode, "a")
 		w.Settle()
-		w.Server.ResetStats()
+		w.ResetStats()
 		w.release(k)
 		w.release(k)
 		w.Pass(ttl / 2)

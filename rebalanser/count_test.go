@@ -29,7 +29,7 @@ func (w *World) requests(nodes ...*node) map[string]int {
 func (w *World) cost(f func(), nodes ...*node) map[string]int {
 	w.Helper()
 	w.Pass(20 * time.Millisecond)
-	w.Server.ResetStats()
+	w.ResetStats()
 	f()
 	w.Pass(20 * time.Millisecond)
 	return w.requests(nodes...)
@@ -137,7 +137,7 @@ func TestAdministrationCostsRequestsByTheHundred(t *testing.T) {
 		a := rebalanser.Open(c, path, &rebalanser.Options{Mode: w.mode})
 		require.NoError(w, a.Create(w.Ctx))
 		cost := func(f func()) int {
-			w.Server.ResetStats()
+			w.ResetStats()
 			f()
 			return w.Requests(c)
 		}

@@ -50,7 +50,7 @@ func TestReleasedResourceHasNoOtherOwnerUntilTheGroupMovesIt(t *testing.T) {
 		first := <-owners
 		require.NoError(w, write(first.r))
 		w.Settle() // the coordinator may still report
-		w.Server.ResetStats()
+		w.ResetStats()
 		require.NoError(w, first.r.Release(w.Ctx))
 		require.ErrorIs(w, <-first.over, session.ErrReleased)
 		require.ErrorIs(w, write(first.r), session.ErrNoNode)

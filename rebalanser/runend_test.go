@@ -149,7 +149,7 @@ func TestRunBeginsNothingAfterItsContextHasEnded(t *testing.T) {
 		why := errors.New("never mind")
 		ctx, cancel := context.WithCancelCause(w.Ctx)
 		cancel(why)
-		w.Server.ResetStats()
+		w.ResetStats()
 		err := n.group.Run(ctx)
 		require.ErrorIs(w, err, context.Canceled)
 		require.ErrorIs(w, err, why)

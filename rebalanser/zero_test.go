@@ -25,7 +25,7 @@ func TestHandlersThatAreNilAreRefused(t *testing.T) {
 	inBoth(t, func(w *World) {
 		c := w.Client()
 		for want, h := range map[string]rebalanser.Handler{"the handler is nil": nil, "the function of Each is nil": rebalanser.Each(nil)} {
-			w.Server.ResetStats()
+			w.ResetStats()
 			g := rebalanser.New(c, path, h, &rebalanser.Options{Mode: w.mode})
 			err := g.Run(w.Ctx)
 			require.ErrorIs(w, err, rebalanser.ErrInvalidArgument)

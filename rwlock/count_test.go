@@ -21,12 +21,12 @@ func TestTryIsAListingMoreAndARefusalIsOneRead(t *testing.T) {
 		w.Settle() // the first heartbeat
 		for _, tc := range []struct{ held, try take }{{m.RLock, tested.TryLock}, {m.Lock, tested.TryRLock}, {m.Lock, tested.TryLock}} {
 			h := w.get(tc.held)
-			w.Server.ResetStats()
+			w.ResetStats()
 			_, err := tc.try(w.Ctx)
 			require.ErrorIs(w, err, rwlock.ErrBusy)
 			require.Equal(w, map[string]int{"getChildren2": 1}, w.Server.Stats().BySession[w.ID(c)])
 			w.unlock(h)
-			w.Server.ResetStats()
+			w.ResetStats()
 			h = w.get(tc.try)
 			require.Equal(w, map[string]int{"create2": 1, "getChildren2": 2}, w.Server.Stats().BySession[w.ID(c)])
 			w.unlock(h)
@@ -73,10 +73,10 @@ func (w *World) asked(c *crowd) map[string]int {
 func TestReadersThatWaitForOneWriterListNothing_N26(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		h := w.get(w.new().Lock)
-		w.Server.ResetStats()
+		w.ResetStats()
 		c := w.readers(50)
 		require.Equal(w, map[string]int{"create2": 50, "getChildren2": 50, "getData": 50, "exists": 50}, w.asked(c))
-		w.Server.ResetStats()
+		w.ResetStats()
 		w.unlock(h)
 		for _, out := range c.outs {
 			w.unlock(w.granted(out))
@@ -90,7 +90,7 @@ func TestReadersThatWaitForADowngradeListNothing(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		h := w.get(w.new().Lock)
 		c := w.readers(20)
-		w.Server.ResetStats()
+		w.ResetStats()
 		r := w.down(h)
 		for _, out := range c.outs {
 			w.unlock(w.granted(out))
@@ -113,13 +113,13 @@ func TestReadersGoOnToTheEarlierWriterWithoutAListing(t *testing.T) {
 		}
 		c := w.readers(20)
 		for _, i := range []int{2, 1, 0} {
-			w.Server.ResetStats()
+			w.ResetStats()
 			giveUp[i]()
 			w.Settle()
 			require.Equal(w, map[string]int{"getData": 20}, w.asked(c))
 			w.pending(c.outs...)
 		}
-		w.Server.ResetStats()
+		w.ResetStats()
 		w.unlock(h)
 		for _, out := range c.outs {
 			w.unlock(w.granted(out))
@@ -141,7 +141,7 @@ func TestReadersThatLeaveWakeOneWriter_N25(t *testing.T) {
 		c := w.readers(10)
 		last := w.startTake(w.Ctx, w.new().Lock)
 		for i, h := range in {
-			w.Server.ResetStats()
+			w.ResetStats()
 			w.unlock(h)
 			require.Empty(w, w.asked(c))
 			var want map[string]int
@@ -165,12 +165,12 @@ func TestWaitingWritersDoNotSpin_P10(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		h := w.get(w.new().Lock)
 		c := w.Client()
-		w.Server.ResetStats()
+		w.ResetStats()
 		out := w.startTake(w.Ctx, rwlock.New(c, dir, nil).Lock)
 		require.Equal(w, map[string]int{"create2": 1, "getChildren2": 1, "getData": 1}, w.Server.Stats().BySession[w.ID(c)])
 		third := w.startTake(w.Ctx, w.new().Lock)
 		w.Pass(2 * time.Second)
-		w.Server.ResetStats()
+		w.ResetStats()
 		w.Pass(time.Hour)
 		require.Zero(w, w.Requests(c))
 		w.unlock(h)

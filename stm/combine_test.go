@@ -44,7 +44,7 @@ func TestCombinedTransactionsHaveTheirOwnOutcomes(t *testing.T) {
 		}
 		w.Server.Delay(zktest.Link{}, zktest.Both, 5*time.Millisecond)
 		require.NoError(w, txs.Apply(w.Ctx, func(tx *stm.Tx) error { return tx.Create("/first", nil, session.Persistent, nil) }))
-		w.Server.ResetStats()
+		w.ResetStats()
 		errs := w.applyAll(w.Ctx, txs, n, func(i int, tx *stm.Tx) error {
 			if i%25 == 1 {
 				if err := tx.Guard(session.CheckOp("/missing", -1)); err != nil {

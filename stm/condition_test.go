@@ -27,7 +27,7 @@ func TestAssumedNodeIsNotReadAndOneThatIsOutOfDateIs(t *testing.T) {
 			calls++
 			return errors.Join(tx.Assume(known), add(tx, "/a", 1))
 		}
-		w.Server.ResetStats()
+		w.ResetStats()
 		w.apply(txs, assuming)
 		require.Equal(w, 1, w.Requests(client), "one transaction")
 		require.Equal(w, 1, w.numberAt("/a"))
@@ -84,7 +84,7 @@ func TestAssumedAbsenceIsACondition(t *testing.T) {
 		require.ErrorIs(w, txs.Apply(w.Ctx, deletePart), io.EOF)
 		require.True(w, w.nodeExists("/part"))
 		require.NoError(w, w.Server.Delete("/owner"))
-		w.Server.ResetStats()
+		w.ResetStats()
 		w.apply(txs, deletePart)
 		require.Equal(w, 1, w.Requests(client), "one transaction")
 		require.False(w, w.nodeExists("/part"))
@@ -99,7 +99,7 @@ func TestRequiredZnodeMustExistAndMayChange(t *testing.T) {
 		txs := stm.NewIdempotent(client, "/txs", nil)
 		require.NoError(w, w.Server.Set("/needed", []byte("7")))
 		requiring := func(tx *stm.Tx) error { return errors.Join(tx.Require("/needed"), tx.Set("/a", []byte("1"))) }
-		w.Server.ResetStats()
+		w.ResetStats()
 		w.apply(txs, requiring)
 		require.Equal(w, 1, w.Requests(client), "the znode is not read")
 		require.Equal(w, 1, w.numberAt("/a"))

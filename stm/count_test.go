@@ -15,7 +15,7 @@ func TestRequestsOfATransaction(t *testing.T) {
 		client := w.Client()
 		txs := stm.New(client, markers, nil)
 		cost := func(f func(tx *stm.Tx) error) int {
-			w.Server.ResetStats()
+			w.ResetStats()
 			if err := txs.Apply(w.Ctx, f); err != nil {
 				require.ErrorIs(w, err, io.EOF)
 			}
@@ -31,7 +31,7 @@ func TestRequestsOfATransaction(t *testing.T) {
 		require.Equal(w, 3, cost(func(tx *stm.Tx) error { _, err := tx.Get("/b/x"); return err }), "absent: its parent is read too")
 
 		fresh := stm.New(client, markers, nil)
-		w.Server.ResetStats()
+		w.ResetStats()
 		w.apply(fresh, move("/a", "/b", 1))
 		require.Equal(w, 4, w.Requests(client), "the first transaction creates a marker")
 	})

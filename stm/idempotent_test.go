@@ -183,7 +183,7 @@ func TestRequestsOfAnIdempotentTransaction(t *testing.T) {
 		w.createZeros("/a", "/b")
 		c := w.Client()
 		w.Session(c)
-		w.Server.ResetStats()
+		w.ResetStats()
 		w.apply(newIdempotent(c), move("/a", "/b", 1))
 		require.Equal(w, 3, w.Requests(c), "two reads, one transaction, no marker")
 	})

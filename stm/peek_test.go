@@ -30,7 +30,7 @@ func TestPeekedNodeIsNotACondition(t *testing.T) {
 		require.Equal(w, 1, calls)
 		require.Equal(w, 1, w.numberAt("/a"))
 
-		w.Server.ResetStats()
+		w.ResetStats()
 		w.apply(txs, func(tx *stm.Tx) error {
 			n, names, err := tx.PeekChildren("/hint")
 			require.Equal(w, []string{"child"}, names)
@@ -85,7 +85,7 @@ func TestPeekAfterAConflictIsFresh(t *testing.T) {
 		client, calls := w.Client(), 0
 		w.Session(client)
 		w.apply(stm.New(client, markers, nil), func(tx *stm.Tx) error {
-			w.Server.ResetStats()
+			w.ResetStats()
 			_, err := tx.Peek("/hint")
 			require.NoError(w, err)
 			if calls++; calls == 1 {

@@ -144,7 +144,7 @@ func TestErrorOfAMethodIsThatOfAllThatFollow(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.createZeros("/a")
 		client := w.Client()
-		w.Server.ResetStats()
+		w.ResetStats()
 		_ = stm.New(client, markers, nil).Apply(w.Ctx, func(tx *stm.Tx) error {
 			_, first := tx.Get("a")
 			_, err := tx.Get("/a")

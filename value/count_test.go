@@ -18,7 +18,7 @@ func (w *World) cost(c *session.Client, trips int, want map[string]int, do func(
 	const oneWay = 10 * time.Millisecond
 	w.Settle()
 	w.Server.Delay(zktest.Link{}, zktest.Both, oneWay)
-	w.Server.ResetStats()
+	w.ResetStats()
 	began := time.Now()
 	do()
 	took := time.Since(began)
@@ -69,7 +69,7 @@ func TestWatchedChangeIsOneRead(t *testing.T) {
 				break
 			}
 			w.Settle()
-			w.Server.ResetStats()
+			w.ResetStats()
 			w.overwrite(want)
 		}
 		w.Settle()

@@ -30,7 +30,7 @@ func TestUpdatesOfManyGoroutinesShareWrites(t *testing.T) {
 		w.get(v)
 		w.set(v, "0")
 		w.slowly()
-		w.Server.ResetStats()
+		w.ResetStats()
 		var mu sync.Mutex
 		var got []int
 		var all sync.WaitGroup

@@ -298,7 +298,7 @@ func TestNothingIsSentWithAnEndedContextOrAWrongArgument(t *testing.T) {
 		client := w.Client()
 		ended, cancel := context.WithCancel(w.Ctx)
 		cancel()
-		w.Server.ResetStats()
+		w.ResetStats()
 		for name, err := range allMethods(ended, value.New(client, path, nil)) {
 			require.ErrorIs(w, err, context.Canceled, name)
 			require.ErrorContains(w, err, "value: ", name)

@@ -19,7 +19,7 @@ import (
 func (w *World) counts(c *session.Client, f func()) map[string]int {
 	w.Helper()
 	w.Settle()
-	w.Server.ResetStats()
+	w.ResetStats()
 	f()
 	out := w.Server.Stats().BySession[w.ID(c)]
 	delete(out, "ping")
@@ -73,7 +73,7 @@ func TestJoinsThatCollideTakeAConstantNumberOfRequests_T24(t *testing.T) {
 		for range sessions {
 			jobs = append(jobs, w.attach(w.Client()))
 		}
-		w.Server.ResetStats()
+		w.ResetStats()
 		var all sync.WaitGroup
 		for i := range n {
 			// Waited for below; ends with the join.
@@ -105,7 +105,7 @@ func TestThousandsOfWorkers_W5(t *testing.T) {
 		c := w.Client()
 		j := w.submit(c, n)
 		began := time.Now()
-		w.Server.ResetStats()
+		w.ResetStats()
 		crew := make([]*workerctl.Worker, n)
 		for i := range n {
 			crew[i] = w.join(j, workerctl.Identity{Name: nth(i).Name, Addresses: []string{fmt.Sprintf("10.0.%d.%d:7000", i/250, i%250)}})

@@ -27,7 +27,7 @@ func TestStrangersNodeKeepsAJobFromBeingRemoved(t *testing.T) {
 		k := w.crew(1)[0]
 		require.NoError(w, w.Server.Create(path+"/notes", nil))
 		require.NoError(w, w.Server.Create(runOf(k)+"/state/child", nil))
-		w.Server.ResetStats()
+		w.ResetStats()
 		err := k.Leave(w.Ctx)
 		require.ErrorIs(w, err, workerctl.ErrNotRemoved)
 		require.ErrorIs(w, err, session.ErrNotEmpty)

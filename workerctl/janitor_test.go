@@ -74,7 +74,7 @@ func TestOneJanitorWorksAtATime(t *testing.T) {
 		a, b := w.Client(), w.Client()
 		stopA, stopB := w.runJanitor(a, o), w.runJanitor(b, o)
 		w.Pass(time.Minute)
-		w.Server.ResetStats()
+		w.ResetStats()
 		w.Pass(10 * time.Minute)
 		require.NotZero(w, w.Server.Stats().BySession[w.ID(a)]["getData"])
 		require.Zero(w, w.Server.Stats().BySession[w.ID(b)]["getData"])
@@ -138,7 +138,7 @@ func TestLeftoverGoesOnResubmission_T17_T23(t *testing.T) {
 func TestWrongArgumentsOfAJanitor(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
-		w.Server.ResetStats()
+		w.ResetStats()
 		for _, n := range []*workerctl.Janitor{
 			workerctl.NewJanitor(nil, nil), workerctl.NewJanitor(c, &workerctl.Options{Root: "x"}),
 			workerctl.NewJanitor(c, &workerctl.Options{Abandoned: -1}),

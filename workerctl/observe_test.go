@@ -252,7 +252,7 @@ func TestRosterReportsChanges(t *testing.T) {
 			return out
 		}
 		require.Empty(w, told(), "the first view")
-		w.Server.ResetStats()
+		w.ResetStats()
 		back := w.join(w.attach(w.Client()), nth(1))
 		require.Equal(w, []string{"1 restarted"}, told())
 		fresh := w.join(w.attach(w.Client()), nth(3))

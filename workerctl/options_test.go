@@ -56,7 +56,7 @@ func TestWrongArgumentsAreNamedAndNothingIsSent(t *testing.T) {
 		over, cancel := context.WithCancel(w.Ctx)
 		cancel()
 		w.Settle()
-		w.Server.ResetStats()
+		w.ResetStats()
 		for field, call := range map[string]func() error{
 			"Workers": func() error {
 				_, err := workerctl.Submit(w.Ctx, c, workerctl.Spec{Name: "a"}, nil)

@@ -20,7 +20,7 @@ func TestReleasedWorkerHasNeitherLeftNorFailed(t *testing.T) {
 		j := w.submit(w.Client(), 2)
 		crew := w.crew(2)
 		w.Settle()
-		w.Server.ResetStats()
+		w.ResetStats()
 		require.NoError(w, crew[0].Release(w.Ctx))
 		require.Equal(w, 1, w.Server.Stats().Requests["delete"])
 		require.ErrorIs(w, context.Cause(crew[0].Context()), session.ErrReleased)

@@ -105,7 +105,7 @@ func TestRosterAnswersWithoutRequests_T25(t *testing.T) {
 		c := w.Client()
 		r, _, end := w.watch(w.attach(c))
 		w.Settle()
-		w.Server.ResetStats()
+		w.ResetStats()
 		for range 100 {
 			require.Len(w, r.Running(), 3)
 			require.Len(w, r.Joined(), 3)

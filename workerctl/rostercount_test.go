@@ -25,7 +25,7 @@ type rosterCosts struct {
 func (c *rosterCosts) cost(what string, members int, want map[string]int, do func()) {
 	c.Helper()
 	c.Pass(5 * time.Second)
-	c.Server.ResetStats()
+	c.ResetStats()
 	c.members.Store(0)
 	do()
 	c.Pass(2 * time.Second) // without a heartbeat or ping that counts
@@ -77,7 +77,7 @@ func TestRequestsOfARoster(t *testing.T) {
 		c.cost("death", 1, one, func() { require.NoError(w, w.Server.ExpireSession(crew[0].Session().ID())) })
 		c.cost("return", 1, one, func() { w.join(j, nth(0)) })
 		// The first join is read at once, and the others after a pause, together.
-		w.Server.ResetStats()
+		w.ResetStats()
 		c.members.Store(0)
 		for i := range 3 {
 			w.join(j, nth(301+i))
@@ -179,7 +179,7 @@ func TestRequestsOfWorkersThatWaitForAll(t *testing.T) {
 					waiting = append(waiting, w.beside(func(ctx context.Context) (int64, error) { return 0, mine.WaitAll(ctx) }))
 				}
 				w.Settle()
-				w.Server.ResetStats()
+				w.ResetStats()
 				for i := range n {
 					w.join(j, nth(i))
 				}

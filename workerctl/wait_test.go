@@ -94,7 +94,7 @@ func TestWaitAllCostsTheSameHoweverManyJoin(t *testing.T) {
 		w.submit(w.Client(), 40)
 		waiter := w.Client()
 		j := w.attach(waiter)
-		w.Server.ResetStats()
+		w.ResetStats()
 		out := w.waitAll(j)
 		crew := w.crew(39)
 		require.Equal(w, 4, w.Requests(waiter), "a check, two exists, state")

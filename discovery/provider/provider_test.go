@@ -106,7 +106,7 @@ func TestGetAsksNothingOfTheServer(t *testing.T) {
 		w.register("a")
 		w.register("b")
 		w.Settle()
-		w.Server.ResetStats()
+		w.ResetStats()
 		w.gets(p, 1000)
 		require.Zero(w, w.Requests(w.user))
 	})
@@ -265,7 +265,7 @@ func TestGetFailsOnceTheClientIsClosed(t *testing.T) {
 
 func TestWrongArgumentsAreNamedAndNothingIsSent(t *testing.T) {
 	inWorld(t, func(w *World) {
-		w.Server.ResetStats()
+		w.ResetStats()
 		for name, p := range map[string]*provider.Provider{
 			"registry": provider.New(nil, service, provider.Random(), nil),
 			"picker":   provider.New(w.registry, service, nil, nil),

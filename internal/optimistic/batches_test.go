@@ -43,7 +43,7 @@ func TestManySmallZnodesAreReadWithFewRequests(t *testing.T) {
 		world.In(t, nil, func(w *world.World) {
 			paths := numbered(w, n, 100)
 			r := &optimistic.Reading{Ctx: w.Ctx, Session: w.Session(w.Client())}
-			w.Server.ResetStats()
+			w.ResetStats()
 			var b optimistic.Batches
 			seen := b.GetAll(r, paths)
 			require.NoError(w, r.Err)
@@ -60,7 +60,7 @@ func TestBatchesOfLongDataAreSmall(t *testing.T) {
 	world.In(t, nil, func(w *world.World) {
 		paths := numbered(w, 100, 100_000)
 		r := &optimistic.Reading{Ctx: w.Ctx, Session: w.Session(w.Client())}
-		w.Server.ResetStats()
+		w.ResetStats()
 		var b optimistic.Batches
 		checkSeen(w, paths, b.GetAll(r, paths))
 		require.Greater(w, w.Server.Stats().Requests["multiRead"], 20)

@@ -30,12 +30,12 @@ func uncontendedCost(t *testing.T, tg Target) {
 				s.Settle()
 				const oneWay = 10 * time.Millisecond
 				s.Server.Delay(zktest.Link{}, zktest.Both, oneWay)
-				s.Server.ResetStats()
+				s.ResetStats()
 				began := time.Now()
 				h := s.get(k.Acquire)
 				require.Equal(s, 2*oneWay, time.Since(began), "round trips")
 				require.Equal(s, map[string]int{"create2": 1, "getChildren2": 1}, s.Server.Stats().BySession[s.ID(c)])
-				s.Server.ResetStats()
+				s.ResetStats()
 				began = time.Now()
 				s.release(h)
 				require.Equal(s, 2*oneWay, time.Since(began), "round trips")
@@ -57,7 +57,7 @@ func costAfterPause(t *testing.T, tg Target) {
 		require.NoError(s, s.Server.Create(s.Folder+"/config", nil))
 		for _, pause := range []time.Duration{time.Second, 9 * time.Second, time.Minute, time.Hour} {
 			s.Pass(pause)
-			s.Server.ResetStats()
+			s.ResetStats()
 			began := time.Now()
 			h := s.get(k.Acquire)
 			require.LessOrEqual(s, s.Requests(c), 3, "after %v: %v", pause, s.Server.Stats().Requests)
@@ -75,7 +75,7 @@ func costOfHolding(t *testing.T, tg Target) {
 			s.get(s.at(c, fmt.Sprint(s.Path, i)).Acquire)
 		}
 		s.Pass(10 * time.Second)
-		s.Server.ResetStats()
+		s.ResetStats()
 		s.Pass(10 * time.Minute)
 		counts := s.Server.Stats().BySession[s.ID(c)]
 		require.InDelta(s, 10*60/s.Session(c).Heartbeat().Seconds(), counts["multi"], 10, "%v", counts)

@@ -18,7 +18,7 @@ func disconnectIsNoLoss(t *testing.T, tg Target) {
 		h := s.get(s.next().Acquire)
 		first, second := s.startAcquire(s.Ctx, s.next().Rival), s.startAcquire(s.Ctx, s.next().Acquire)
 		names := s.contenders()
-		s.Server.ResetStats()
+		s.ResetStats()
 		for i := range 30 {
 			switch i % 3 {
 			case 0:

@@ -114,7 +114,7 @@ func withdrawGivesBack(t *testing.T, tg Target) {
 			if released {
 				s.release(h)
 			}
-			s.Server.ResetStats()
+			s.ResetStats()
 			require.NoError(s, p.Withdraw(s.Ctx))
 			require.Equal(s, !released, s.Server.Stats().Requests["delete"] > 0, "a confirmed release is enough")
 			require.ErrorIs(s, context.Cause(h.Context()), session.ErrReleased)

@@ -179,6 +179,13 @@ func (w *World) Children(path string) []string {
 	return names
 }
 
+// ResetStats sets the server's counters to zero once everything in the bubble waits: a
+// heartbeat that is due already belongs to what was before.
+func (w *World) ResetStats() {
+	synctest.Wait()
+	w.Server.ResetStats()
+}
+
 // Requests is how many requests c's session has made since the last
 // ResetStats: no pings, no handshakes.
 func (w *World) Requests(c *session.Client) int {

@@ -163,7 +163,7 @@ func TestNothingIsSentWhileLocksAreHeldButHeartbeats(t *testing.T) {
 		c := w.Client()
 		w.try(w.join(c, nil), lockNames(100)...)
 		w.Pass(10 * time.Second)
-		w.Server.ResetStats()
+		w.ResetStats()
 		w.Pass(10 * time.Minute)
 		counts := w.Server.Stats().BySession[w.ID(c)]
 		require.Len(w, counts, 2, "pings and heartbeats only: %v", counts)

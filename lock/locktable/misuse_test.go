@@ -47,7 +47,7 @@ func TestInvalidArgumentsAreRefusedBeforeARequest(t *testing.T) {
 			return err
 		}
 		w.Settle()
-		w.Server.ResetStats()
+		w.ResetStats()
 		for text, err := range map[string]error{
 			"relative":                table("x", nil),
 			"the path is the root":    table("/", nil),
