@@ -47,7 +47,10 @@ func (e *Elector) Depose(ctx context.Context, c Candidate, by, reason string) er
 	e = receiver.OrZero(e)
 	err := e.checkCall(ctx)
 	if err == nil {
-		err = breaking.Break(ctx, e.client, breaking.Target{Dir: e.path, Markers: lockformat.ElectionMarkers(), Path: c.Path, Token: c.Token}, by, reason)
+		err = breaking.Break(ctx, e.client, breaking.Target{
+			Queue: breaking.Queue{Dir: e.path, Markers: lockformat.ElectionMarkers(), Records: e.path, Holders: breaking.FirstHolds},
+			Path:  c.Path, Token: c.Token,
+		}, by, reason)
 	}
 	if errors.Is(err, breaking.ErrGone) {
 		err = fmt.Errorf("%w: %w", ErrNoLeader, err)
@@ -89,7 +92,7 @@ func (l *Leadership) Deposed(ctx context.Context) (d Deposition, ok bool, err er
 	if l.hold.Err() == nil {
 		return Deposition{}, false, nil
 	}
-	found, err := breaking.Find(ctx, l.e.client, breaking.Target{Dir: l.e.path, Path: l.Path(), Token: l.token})
+	found, err := breaking.Find(ctx, l.e.client, l.e.path, l.token)
 	switch {
 	case err != nil:
 		return Deposition{}, false, failure(ctx, op, l.e.path, err)

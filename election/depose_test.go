@@ -2,16 +2,12 @@ package election_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/election"
-	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
-	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
 func TestLeaderIsDeposed(t *testing.T) {
@@ -57,39 +53,4 @@ func TestDeposeWithoutAnElector(t *testing.T) {
 		_, _, err = (*election.Leadership)(nil).Deposed(w.Ctx)
 		require.ErrorIs(w, err, election.ErrInvalidArgument)
 	})
-}
-
-// Whatever is lost, the leader is deposed with a record, or neither.
-func TestDeposeUnderEveryFault(t *testing.T) {
-	world.Trial{
-		Name: "Depose", Paths: []string{dir}, Next: nextLeads,
-		Setup: func(_ *matrix.Env, p *world.Party) error {
-			l, err := other(p)
-			p.State = l
-			return err
-		},
-		Op: func(ctx context.Context, p *world.Party) error {
-			l := p.State.(*election.Leadership)
-			e := elector(p.Tested, "op")
-			leader, err := e.Leader(ctx)
-			if err == nil {
-				err = e.Depose(ctx, leader, "op", "it hangs")
-			}
-			world.Pause(l.Session().Heartbeat() + 2*time.Second)
-			lost := l.Context().Err() != nil
-			d, ok, readErr := l.Deposed(context.Background())
-			switch {
-			case readErr != nil:
-				return fmt.Errorf("deposed: %w", readErr)
-			case lost != ok || ok && d.Token != l.Token():
-				return fmt.Errorf("lost: %v, with a record: %v, %+v", lost, ok, d)
-			case err == nil && !lost:
-				return errors.New("done, and it still leads")
-			case err != nil && lost && !errors.Is(err, session.ErrUnknownOutcome):
-				return fmt.Errorf("deposed, and the error does not say that it is possible: %w", err)
-			}
-			_ = l.Resign(context.Background()) // may report the loss
-			return err
-		},
-	}.Run(t)
 }

@@ -16,6 +16,8 @@ func suiteContender(o *election.Options) func(c *session.Client, path string) qu
 		e := election.New(c, path, o)
 		return queuetest.Contender{
 			Acquire: queuetest.Acquiring(e.Campaign), Enqueue: queuetest.Enqueuing(e.Stand), Count: queuetest.Counting(e.Candidates),
+			Breakers: queuetest.Breaking(e.Candidates, e.Depose), Breaks: queuetest.Records(e.Depositions, suiteBreak),
+			FindBreak: queuetest.Finding((*election.Leadership).Deposed, suiteBreak),
 			Enters: map[string]func(context.Context) error{
 				"Run": func(ctx context.Context) error {
 					return e.Run(ctx, func(context.Context, *election.Leadership) error { return nil })
@@ -31,6 +33,10 @@ func suiteContender(o *election.Options) func(c *session.Client, path string) qu
 			},
 		}
 	}
+}
+
+func suiteBreak(d election.Deposition) queuetest.Break {
+	return queuetest.Break{Session: d.Session, By: d.By, Reason: d.Reason}
 }
 
 // TestQueue runs the scenarios that all queue recipes share.
@@ -66,19 +72,19 @@ func TestQueue(t *testing.T) {
 	})
 	queuetest.Run(t, map[string]queuetest.Target{
 		"election with a waiting room": {
-			Path: dir, Says: "election: campaign", NotHeld: election.ErrNotLeader, Withdrawn: election.ErrWithdrawn, New: crowded(election.LeaderLatch),
+			Path: dir, Says: "election: campaign", NotHeld: election.ErrNotLeader, Gone: election.ErrNoLeader, Withdrawn: election.ErrWithdrawn, New: crowded(election.LeaderLatch),
 			Layouts:  []func(*session.Client, string) queuetest.Contender{crowded(election.Kazoo)},
 			Prefixes: []string{"_c_x-latch-", "_c_x-lock-", "x__lock__"},
 			Except:   exceptCrowded,
 		},
 		"election with priorities": {
-			Path: dir, Says: "election: campaign", NotHeld: election.ErrNotLeader, Withdrawn: election.ErrWithdrawn, New: suite(election.Options{Priority: 3}),
+			Path: dir, Says: "election: campaign", NotHeld: election.ErrNotLeader, Gone: election.ErrNoLeader, Withdrawn: election.ErrWithdrawn, New: suite(election.Options{Priority: 3}),
 			Layouts:  []func(*session.Client, string) queuetest.Contender{suite(election.Options{Priority: 3, Layout: election.Kazoo})},
 			Prefixes: []string{"_c_x-latch-", "_c_x-lock-", "x__lock__"},
 			Except:   exceptRanked,
 		},
 		"election": {
-			Path: dir, Says: "election: campaign", NotHeld: election.ErrNotLeader, Withdrawn: election.ErrWithdrawn, New: of(election.LeaderLatch),
+			Path: dir, Says: "election: campaign", NotHeld: election.ErrNotLeader, Gone: election.ErrNoLeader, Withdrawn: election.ErrWithdrawn, New: of(election.LeaderLatch),
 			Layouts:  []func(*session.Client, string) queuetest.Contender{of(election.LeaderSelector), of(election.Kazoo)},
 			Prefixes: []string{"_c_x-latch-", "_c_x-lock-", "x__lock__"},
 			Strangers: []string{

@@ -10,15 +10,16 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
+	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Break is the record of a lock that was taken away from its holder.
+// Break is the record of a lock, or of permits, taken away from the holder.
 type Break struct {
 	// Holder is the former holder's description, Session its session, and Token its token.
 	Holder  string
 	Session int64
 	Token   int64
-	// By is who took the lock away, and Reason is why.
+	// By is who took it away, and Reason is why.
 	By, Reason string
 	// At is the time by the clock of the client that did it.
 	At time.Time
@@ -49,10 +50,8 @@ func (m *Mutex) Break(ctx context.Context, c Contender, by, reason string) error
 	m = receiver.OrZero(m)
 	err := m.checkCall(ctx)
 	if err == nil {
-		err = breaking.Break(ctx, m.client, breaking.Target{Dir: m.path, Markers: lockformat.MutexMarkers(), Path: c.Path, Token: c.Token}, by, reason)
-	}
-	if errors.Is(err, breaking.ErrGone) {
-		err = fmt.Errorf("%w: %w", ErrNotHeld, err)
+		queue := breaking.Queue{Dir: m.path, Markers: lockformat.MutexMarkers(), Records: m.path, Holders: breaking.FirstHolds}
+		err = breakHold(ctx, m.client, queue, c, by, reason)
 	}
 	if err != nil {
 		return failure(ctx, "break", m.path, err)
@@ -60,16 +59,30 @@ func (m *Mutex) Break(ctx context.Context, c Contender, by, reason string) error
 	return nil
 }
 
+// breakHold takes away what c holds.
+func breakHold(ctx context.Context, client *session.Client, queue breaking.Queue, c Contender, by, reason string) error {
+	err := breaking.Break(ctx, client, breaking.Target{Queue: queue, Path: c.Path, Token: c.Token}, by, reason)
+	if errors.Is(err, breaking.ErrGone) {
+		return fmt.Errorf("%w: %w", ErrNotHeld, err)
+	}
+	return err
+}
+
 // Breaks lists the records of this lock's breaks, the newest first: the last 16, or a few
 // more. The list is not older than the call.
 func (m *Mutex) Breaks(ctx context.Context) ([]Break, error) {
 	m = receiver.OrZero(m)
-	if err := m.checkCall(ctx); err != nil {
-		return nil, failure(ctx, "list breaks", m.path, err)
+	return listBreaks(ctx, m.client, m.path, m.checkCall(ctx))
+}
+
+// listBreaks lists the records of path, unless a check has failed.
+func listBreaks(ctx context.Context, client *session.Client, path string, failed error) ([]Break, error) {
+	var records []lockformat.Break
+	if failed == nil {
+		records, failed = breaking.List(ctx, client, path)
 	}
-	records, err := breaking.List(ctx, m.client, m.path)
-	if err != nil {
-		return nil, failure(ctx, "list breaks", m.path, err)
+	if failed != nil {
+		return nil, failure(ctx, "list breaks", path, failed)
 	}
 	out := make([]Break, len(records))
 	for i, b := range records {
@@ -89,10 +102,15 @@ func (h *Held) Broken(ctx context.Context) (b Break, ok bool, err error) {
 	if h.ctx.Err() == nil || h.end.Confirmed() {
 		return Break{}, false, nil
 	}
-	found, err := breaking.Find(ctx, h.lock.m.client, breaking.Target{Dir: h.lockPath(), Path: h.Path(), Token: h.Token()})
+	return findBreak(ctx, h.lock.m.client, h.lockPath(), h.Token())
+}
+
+// findBreak finds the record of the hold with a token, of the lock or semaphore path.
+func findBreak(ctx context.Context, client *session.Client, path string, token int64) (b Break, ok bool, err error) {
+	found, err := breaking.Find(ctx, client, path, token)
 	switch {
 	case err != nil:
-		return Break{}, false, failure(ctx, "find break", h.lockPath(), err)
+		return Break{}, false, failure(ctx, "find break", path, err)
 	case found == nil:
 		return Break{}, false, nil
 	}

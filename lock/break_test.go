@@ -2,7 +2,6 @@ package lock_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,7 +12,6 @@ import (
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
-	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
 // holder is the first contender of m.
@@ -60,38 +58,6 @@ func TestLockIsTakenAwayFromItsHolder(t *testing.T) {
 		_, ok, err = got.held.Broken(w.Ctx)
 		require.NoError(w, err)
 		require.False(w, ok, "released")
-	})
-}
-
-// Of several clients that break the same hold, one does; and a holder that has come since is
-// not touched.
-func TestHoldIsBrokenOnce(t *testing.T) {
-	inWorld(t, nil, func(w *World) {
-		h := w.lock(lock.New(w.Client(), dir, nil))
-		m := lock.New(w.Client(), dir, nil)
-		holder := w.holder(m)
-		const operators = 8
-		results := make(chan error, operators)
-		for i := range operators {
-			o := lock.New(w.Client(), dir, nil)
-			// Waited for below; ends with the break.
-			go func() { results <- o.Break(w.Ctx, holder, fmt.Sprint(i), "it hangs") }()
-		}
-		broken := 0
-		for range operators {
-			if err := <-results; err == nil {
-				broken++
-			} else {
-				require.ErrorIs(w, err, lock.ErrNotHeld)
-			}
-		}
-		require.Equal(w, 1, broken)
-		_ = h.Unlock(w.Ctx) // reports the loss
-		next := w.lock(m)
-		require.ErrorIs(w, m.Break(w.Ctx, holder, "", "late"), lock.ErrNotHeld)
-		w.Pass(time.Minute)
-		require.NoError(w, next.Context().Err())
-		w.unlock(next)
 	})
 }
 
@@ -173,85 +139,6 @@ func TestGarbageAmongTheBreaks(t *testing.T) {
 		require.NoError(w, err)
 		require.Len(w, all, 1)
 		_ = h.Unlock(w.Ctx) // reports the loss
-	})
-}
-
-// Whatever is lost, the lock is broken with its record, or neither; and the next contender
-// gets it.
-func TestBreakUnderEveryFault(t *testing.T) {
-	world.Trial{
-		Name: "Break", Paths: []string{dir}, Next: nextLocks(nil),
-		Setup: func(_ *matrix.Env, p *world.Party) error {
-			h, err := lock.New(p.Other, dir, nil).Lock(context.Background())
-			p.State = h
-			return err
-		},
-		Op: func(ctx context.Context, p *world.Party) error {
-			h := p.State.(*lock.Held)
-			m := lock.New(p.Tested, dir, nil)
-			queue, err := m.Contenders(ctx)
-			if err == nil {
-				err = m.Break(ctx, queue[0], "op", "it hangs")
-			}
-			world.Pause(h.Session().Heartbeat() + 2*time.Second)
-			lost := h.Context().Err() != nil
-			b, ok, readErr := h.Broken(context.Background())
-			switch {
-			case readErr != nil:
-				return fmt.Errorf("broken: %w", readErr)
-			case lost != ok || ok && b.Token != h.Token():
-				return fmt.Errorf("lost: %v, with a record: %v, %+v", lost, ok, b)
-			case err == nil && !lost:
-				return errors.New("done, and still held")
-			case err != nil && lost && !errors.Is(err, session.ErrUnknownOutcome):
-				return fmt.Errorf("broken, and the error does not say that it is possible: %w", err)
-			}
-			_ = h.Unlock(context.Background()) // may report the loss
-			return err
-		},
-	}.Run(t)
-}
-
-// The record is found whatever becomes of its read.
-func TestBrokenUnderEveryFault(t *testing.T) {
-	world.Trial{
-		Name: "Broken", Paths: []string{dir}, Next: nextLocks(nil), Excuses: []error{session.ErrLost},
-		Op: func(ctx context.Context, p *world.Party) error {
-			h, err := lock.New(p.Tested, dir, nil).Lock(ctx)
-			if err != nil {
-				return err
-			}
-			m := lock.New(p.Other, dir, nil)
-			queue, err := m.Contenders(context.Background())
-			if err == nil && len(queue) > 0 {
-				err = m.Break(context.Background(), queue[0], "op", "it hangs")
-			}
-			if err != nil && !errors.Is(err, lock.ErrNotHeld) {
-				return fmt.Errorf("break: %w", err)
-			}
-			broken := err == nil && len(queue) > 0
-			<-h.Context().Done()
-			_, ok, err := h.Broken(ctx)
-			_ = h.Unlock(ctx) // reports the loss
-			if err == nil && ok != broken {
-				return fmt.Errorf("broken: %v, and said: %v", broken, ok)
-			}
-			return err
-		},
-	}.Run(t)
-}
-
-// The release is the first request to learn that the lock was taken away.
-func TestReleaseThatLearnsOfABreak(t *testing.T) {
-	inWorld(t, nil, func(w *World) {
-		h := w.lock(lock.New(w.Client(), dir, nil))
-		m := lock.New(w.Client(), dir, nil)
-		holder := w.holder(m)
-		require.NoError(w, m.Break(w.Ctx, holder, "op", "r"))
-		require.ErrorIs(w, h.Unlock(w.Ctx), session.ErrLost)
-		_, ok, err := h.Broken(w.Ctx)
-		require.NoError(w, err)
-		require.True(w, ok)
 	})
 }
 
@@ -347,30 +234,6 @@ func TestBreakEndsThoughOldRecordsCannotBeListed(t *testing.T) {
 		begun := time.Now()
 		require.NoError(w, m.Break(w.Ctx, holder, "op", "r"))
 		require.Less(w, time.Since(begun), 5*time.Second)
-		_ = h.Unlock(w.Ctx) // reports the loss
-	})
-}
-
-// Contenders of all layouts can be broken, and one that may not write the record changes
-// nothing.
-func TestBreakOfKazoosLayoutAndWithoutPermission(t *testing.T) {
-	inWorld(t, nil, func(w *World) {
-		h := w.lock(lock.New(w.Client(), dir, &lock.Options{Layout: lock.Kazoo}))
-		c := w.Client()
-		m := lock.New(c, dir, nil)
-		holder := w.holder(m)
-		_, err := w.Session(c).Create(w.Ctx, dir+".breaks", nil, session.Container, &session.CreateOptions{ACL: session.WorldACL(session.PermRead | session.PermAdmin)})
-		require.NoError(w, err)
-		require.ErrorIs(w, m.Break(w.Ctx, holder, "op", "r"), session.ErrNoAuth)
-		w.Pass(time.Minute)
-		require.NoError(w, h.Context().Err(), "neither the deletion nor the record")
-		_, err = w.Session(c).SetACL(w.Ctx, dir+".breaks", session.WorldACL(session.PermAll), -1)
-		require.NoError(w, err)
-		require.NoError(w, m.Break(w.Ctx, holder, "op", "r"))
-		<-h.Context().Done()
-		_, ok, err := h.Broken(w.Ctx)
-		require.NoError(w, err)
-		require.True(w, ok)
 		_ = h.Unlock(w.Ctx) // reports the loss
 	})
 }

@@ -44,7 +44,7 @@ func (s *Semaphore) takeLeases(ctx context.Context, sess *session.Session, n int
 		}
 		holds = append(holds, h)
 	}
-	return newPermits(s.path, n, holds), nil
+	return newPermits(s.client, s.path, n, holds), nil
 }
 
 // takeNext is takeLease in addition to held leases. It fails with ErrGone as

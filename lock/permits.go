@@ -13,6 +13,7 @@ import (
 // Permits are held permits of a semaphore. Give them back with Release, even
 // after a loss.
 type Permits struct {
+	client *session.Client
 	path   string
 	count  int
 	holds  []held
@@ -30,8 +31,8 @@ type held struct {
 	token int64
 }
 
-func newPermits(path string, count int, holds []held) *Permits {
-	p := &Permits{path: path, count: count, holds: holds}
+func newPermits(client *session.Client, path string, count int, holds []held) *Permits {
+	p := &Permits{client: client, path: path, count: count, holds: holds}
 	others := make([]context.Context, 0, len(holds))
 	for _, h := range holds[1:] {
 		others = append(others, h.hold.Context())

@@ -16,9 +16,15 @@ func suiteContender(o *lock.Options) func(c *session.Client, path string) queuet
 		return queuetest.Contender{
 			Acquire: queuetest.Acquiring(m.Lock), Try: queuetest.Acquiring(m.TryLock), Do: queuetest.Doing(m.Do),
 			Enqueue: queuetest.Enqueuing(m.Enqueue), Count: queuetest.Counting(m.Contenders),
-			Enters: map[string]func(context.Context) error{"All": queuetest.Failing(lock.All(m).Lock)},
+			Enters:   map[string]func(context.Context) error{"All": queuetest.Failing(lock.All(m).Lock)},
+			Breakers: queuetest.Breaking(m.Contenders, m.Break), Breaks: queuetest.Records(m.Breaks, suiteBreak),
+			FindBreak: queuetest.Finding((*lock.Held).Broken, suiteBreak),
 		}
 	}
+}
+
+func suiteBreak(b lock.Break) queuetest.Break {
+	return queuetest.Break{Session: b.Session, By: b.By, Reason: b.Reason}
 }
 
 // suitePermits makes contenders for n permits of a semaphore with total permits,
@@ -36,6 +42,8 @@ func suitePermits(n, total int, o *lock.Options) func(c *session.Client, path st
 		return queuetest.Contender{
 			Acquire: some(n, s.Acquire), Rival: some(total, s.Acquire), Try: some(n, s.TryAcquire),
 			Enqueue: enqueue, Count: queuetest.Counting(s.Contenders),
+			Breakers: queuetest.Breaking(s.Contenders, s.Break), Breaks: queuetest.Records(s.Breaks, suiteBreak),
+			FindBreak: queuetest.Finding((*lock.Permits).Broken, suiteBreak),
 			Do: queuetest.Doing(func(ctx context.Context, fn func(context.Context, *lock.Permits) error) error {
 				return s.Do(ctx, n, fn)
 			}),
@@ -52,7 +60,7 @@ func TestQueue(t *testing.T) {
 	)
 	queuetest.Run(t, map[string]queuetest.Target{
 		"mutex": {
-			Path: dir, Says: "lock: acquire", Busy: lock.ErrBusy, NotHeld: lock.ErrNotHeld, Withdrawn: lock.ErrWithdrawn, New: suiteContender(nil),
+			Path: dir, Says: "lock: acquire", Busy: lock.ErrBusy, NotHeld: lock.ErrNotHeld, Gone: lock.ErrNotHeld, Withdrawn: lock.ErrWithdrawn, New: suiteContender(nil),
 			Layouts:  []func(*session.Client, string) queuetest.Contender{suiteContender(&lock.Options{Layout: lock.Kazoo})},
 			Prefixes: []string{"_c_x-lock-", "x__lock__"},
 			Strangers: []string{
@@ -62,7 +70,7 @@ func TestQueue(t *testing.T) {
 			},
 		},
 		"mutex with a waiting room": {
-			Path: dir, Says: "lock: acquire", Busy: lock.ErrBusy, NotHeld: lock.ErrNotHeld, Withdrawn: lock.ErrWithdrawn, New: suiteContender(&lock.Options{MaxQueue: 1}),
+			Path: dir, Says: "lock: acquire", Busy: lock.ErrBusy, NotHeld: lock.ErrNotHeld, Gone: lock.ErrNotHeld, Withdrawn: lock.ErrWithdrawn, New: suiteContender(&lock.Options{MaxQueue: 1}),
 			Layouts:  []func(*session.Client, string) queuetest.Contender{suiteContender(&lock.Options{Layout: lock.Kazoo, MaxQueue: 1})},
 			Prefixes: []string{"_c_x-lock-", "x__lock__"},
 			Except: map[string]string{
@@ -71,7 +79,7 @@ func TestQueue(t *testing.T) {
 			},
 		},
 		"semaphore": {
-			Path: dir, Says: "lock: acquire", Busy: lock.ErrBusy, NotHeld: lock.ErrNotHeld, Withdrawn: lock.ErrWithdrawn, New: suitePermits(2, 3, nil),
+			Path: dir, Says: "lock: acquire", Busy: lock.ErrBusy, NotHeld: lock.ErrNotHeld, Gone: lock.ErrNotHeld, Withdrawn: lock.ErrWithdrawn, New: suitePermits(2, 3, nil),
 			Prefixes: []string{"_c_x-1-permit-"},
 			Strangers: []string{
 				"config", "permit", "1-permit-", "x", "_c_", "0000000000", "-0000000001", "_c_1-lock-0000000000",
@@ -85,7 +93,7 @@ func TestQueue(t *testing.T) {
 			},
 		},
 		"Curator semaphore": {
-			Path: dir, Folder: dir + "/leases", Says: "lock: acquire", Busy: lock.ErrBusy, NotHeld: lock.ErrNotHeld, Withdrawn: lock.ErrWithdrawn,
+			Path: dir, Folder: dir + "/leases", Says: "lock: acquire", Busy: lock.ErrBusy, NotHeld: lock.ErrNotHeld, Gone: lock.ErrNotHeld, Withdrawn: lock.ErrWithdrawn,
 			New: suitePermits(1, 1, &lock.Options{CuratorV2: true}),
 			Except: map[string]string{
 				"FolderOfKazooIsNoContainer":                            layout,

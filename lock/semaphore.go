@@ -171,7 +171,7 @@ func (s *Semaphore) holdPermits(ctx context.Context, c *contender.Contender, n i
 	if err != nil {
 		return nil, err
 	}
-	return newPermits(s.path, n, []held{{hold, c.Node().Stat.Czxid}}), nil
+	return newPermits(s.client, s.path, n, []held{{hold, c.Node().Stat.Czxid}}), nil
 }
 
 func awaitOrTry(ctx context.Context, c *contender.Contender, try bool) error {
@@ -223,6 +223,19 @@ func (s *Semaphore) checkPermits(data []byte) error {
 	return nil
 }
 
+// checkAgreement makes sure that the clients of the path use the same number of permits, as
+// far as the path's data tells.
+func (s *Semaphore) checkAgreement(ctx context.Context) error {
+	if s.opts.CuratorV2 {
+		return nil
+	}
+	data, err := readPathData(ctx, s.client, s.path)
+	if err != nil {
+		return err
+	}
+	return s.checkPermits(data)
+}
+
 // PermitsAt returns the number of permits in the data of path, with one read. The
 // number is 0 if path does not exist or has no number: no client has used the
 // semaphore yet, the path belongs to another recipe, or the semaphore uses
@@ -262,29 +275,24 @@ func (s *Semaphore) Contenders(ctx context.Context) ([]Contender, error) {
 	if err := s.checkCall(ctx, 1); err != nil {
 		return nil, failure(ctx, "list", s.path, err)
 	}
-	dir, marker := s.path, lockformat.Permit
-	if s.opts.CuratorV2 {
-		dir, marker = s.leasesDir(), lockformat.CuratorLease
-	} else {
-		data, err := readPathData(ctx, s.client, s.path)
-		if err == nil {
-			err = s.checkPermits(data)
-		}
-		if err != nil {
-			return nil, failure(ctx, "list", s.path, err)
-		}
+	err := s.checkAgreement(ctx)
+	dir, marker := s.contenders()
+	var list []Contender
+	if err == nil {
+		list, err = listContenders(ctx, s.client, dir, []string{marker})
 	}
-	list, err := listContenders(ctx, s.client, dir, []string{marker})
 	if err != nil {
 		return nil, failure(ctx, "list", s.path, err)
 	}
-	taken := 0
+	wanted := make([]int, len(list))
 	for i := range list {
 		if s.opts.CuratorV2 {
 			list[i].Permits = 1
 		}
-		taken += list[i].Permits
-		list[i].Holds = taken <= s.permits && !list[i].Outside
+		wanted[i] = list[i].Permits
+	}
+	for i := range served(s.permits, wanted) {
+		list[i].Holds = !list[i].Outside
 	}
 	return list, nil
 }

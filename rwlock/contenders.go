@@ -7,6 +7,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/contender"
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -54,18 +55,30 @@ func (m *RWMutex) contenders(ctx context.Context) ([]Contender, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, behindWriter := make([]Contender, 0, len(list)), false
-	for _, e := range list {
-		stat, exclusive := e.Node.Stat, lockformat.Writes(e.Marker)
-		// A writer of Curator's that becomes a reader has both nodes for a while, with
-		// one number, and their names do not tell the order.
-		first := e.Seq == list[0].Seq
-		out = append(out, Contender{
-			Name: e.Name, Seq: e.Seq, Data: e.Node.Data, Exclusive: exclusive,
-			Holds:   first || !exclusive && !behindWriter,
+	queue := make([]znode.Entry, len(list))
+	for i, e := range list {
+		queue[i] = e.Entry
+	}
+	out, hold := make([]Contender, len(list)), holders(queue)
+	for i, e := range list {
+		stat := e.Node.Stat
+		out[i] = Contender{
+			Name: e.Name, Seq: e.Seq, Data: e.Node.Data, Exclusive: lockformat.Writes(e.Marker), Holds: i < hold,
 			Session: stat.EphemeralOwner, Token: stat.Czxid, Since: time.UnixMilli(stat.Ctime),
-		})
-		behindWriter = behindWriter || exclusive
+		}
 	}
 	return out, nil
+}
+
+// holders is how many contenders at the head of the queue hold the lock.
+func holders(queue []znode.Entry) int {
+	for i, e := range queue {
+		// A writer of Curator's that becomes a reader has both nodes for a while, with
+		// one number, and their names do not tell the order.
+		first := e.Seq == queue[0].Seq
+		if !first && (lockformat.Writes(e.Marker) || lockformat.Writes(queue[i-1].Marker) || lockformat.Writes(queue[0].Marker)) {
+			return i
+		}
+	}
+	return len(queue)
 }

@@ -12,7 +12,8 @@ var (
 	// ErrBusy is returned by the Try methods when a hold or a queued contender
 	// excludes the caller.
 	ErrBusy = errors.New("the lock is held, or another contender waits for it")
-	// ErrNotHeld: the hold to release or downgrade was released or downgraded before.
+	// ErrNotHeld: the hold to release or downgrade was released or downgraded before, or the
+	// contender of a Break holds no more.
 	ErrNotHeld = errors.New("not held: it was released or downgraded before")
 	// ErrWithdrawn: the place in the queue was withdrawn.
 	ErrWithdrawn = errors.New("the place in the queue was withdrawn")

@@ -17,11 +17,13 @@ func queueTarget(contender func(m *rwlock.RWMutex) queuetest.Contender) queuetes
 			m := rwlock.New(c, path, o)
 			k := contender(m)
 			k.Count = queuetest.Counting(m.Contenders)
+			k.Breakers, k.Breaks = queuetest.Breaking(m.Contenders, m.Break), queuetest.Records(m.Breaks, suiteBreak)
+			k.FindBreak = queuetest.Finding((*rwlock.Held).Broken, suiteBreak)
 			return k
 		}
 	}
 	return queuetest.Target{
-		Path: dir, Says: "rwlock: lock", Busy: rwlock.ErrBusy, NotHeld: rwlock.ErrNotHeld, Withdrawn: rwlock.ErrWithdrawn, New: of(nil),
+		Path: dir, Says: "rwlock: lock", Busy: rwlock.ErrBusy, NotHeld: rwlock.ErrNotHeld, Gone: rwlock.ErrNotHeld, Withdrawn: rwlock.ErrWithdrawn, New: of(nil),
 		Layouts:  []func(*session.Client, string) queuetest.Contender{of(&rwlock.Options{Layout: rwlock.Kazoo})},
 		Prefixes: []string{"_c_x-__WRIT__", "_c_x-__READ__", "x__lock__", "x__rlock__"},
 		Strangers: []string{
@@ -30,6 +32,10 @@ func queueTarget(contender func(m *rwlock.RWMutex) queuetest.Contender) queuetes
 			"__lock__+000000001", "__lock__9999999999", "__READ_0000000000",
 		},
 	}
+}
+
+func suiteBreak(b rwlock.Break) queuetest.Break {
+	return queuetest.Break{Session: b.Session, By: b.By, Reason: b.Reason}
 }
 
 // downgrading makes an acquisition of lock that is downgraded at once.

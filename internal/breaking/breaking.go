@@ -1,5 +1,5 @@
-// Package breaking takes a hold away from a client that does not give it back: a lock, a
-// leadership. A record with the name of the operator and the reason is written with the
+// Package breaking takes a hold away from a client that does not give it back: a lock,
+// permits, a leadership. A record with the name of the operator and the reason is written with the
 // deletion of the holder's znode, in one transaction.
 package breaking
 
@@ -23,22 +23,41 @@ import (
 var (
 	// ErrGone: the holder has no znode any more.
 	ErrGone = errors.New("the holder has gone")
-	// ErrNotFirst: another contender holds.
-	ErrNotFirst = fmt.Errorf("%w: the contender does not hold", session.ErrInvalidArgument)
+	// ErrWaits: the contender waits, and others hold.
+	ErrWaits = fmt.Errorf("%w: the contender does not hold", session.ErrInvalidArgument)
 )
 
-// Target is a hold: a znode at the head of a queue.
-type Target struct {
+// Queue is a queue whose first contenders hold something.
+type Queue struct {
 	// Dir is the path of the queue, and Markers are those of its contenders.
 	Dir     string
 	Markers []string
+	// Records is the path that "<Records>.breaks" belongs to.
+	Records string
+	// Holders returns how many contenders at the head of the queue hold.
+	Holders func(queue []znode.Entry) int
+}
+
+// FirstHolds is the Holders of a queue whose first contender holds alone.
+func FirstHolds(queue []znode.Entry) int { return min(1, len(queue)) }
+
+// Target is a hold: a znode near the head of a queue.
+type Target struct {
+	Queue
 	// Path is that of the holder's znode, and Token its czxid.
 	Path  string
 	Token int64
 }
 
 func (t Target) name() string   { return znode.Base(t.Path) }
-func (t Target) record() string { return lockformat.BreakPath(t.Dir, t.Token) }
+func (t Target) record() string { return lockformat.BreakPath(t.Records, t.Token) }
+
+// holds reports whether the target's contender holds, among the children of the queue.
+func (t Target) holds(children []string) bool {
+	queue := znode.Parse(children, t.Markers...).Entries
+	i := slices.IndexFunc(queue, func(e znode.Entry) bool { return e.Name == t.name() })
+	return i >= 0 && i < t.Holders(queue)
+}
 
 // check reports what is wrong with the target, and the reason.
 func (t Target) check(reason string) error {
@@ -70,7 +89,7 @@ func Break(ctx context.Context, client *session.Client, t Target, by, reason str
 	})
 	switch {
 	case err == nil:
-		prune(ctx, client, t.Dir)
+		prune(ctx, client, t.Records)
 	case doubt && errors.Is(err, ErrGone):
 		return fmt.Errorf("%w: %w, without a record of that", session.ErrUnknownOutcome, err)
 	}
@@ -107,9 +126,10 @@ func breakOnce(ctx context.Context, s *session.Session, t Target, b lockformat.B
 		return false, ErrGone
 	case !slices.Contains(queue, t.name()):
 		return true, nil // it went between the two reads
-	case first(queue, t.Markers) != t.name():
-		return false, ErrNotFirst
+	case !t.holds(queue):
+		return false, ErrWaits
 	}
+	b.Znode = t.name()
 	b.Holder, b.Session, b.At = description(holder.Data), fmt.Sprintf("%#x", uint64(holder.Stat.EphemeralOwner)), time.Now().UTC()
 	write := session.CreateOp(t.record(), b.Encode(), session.Persistent, nil)
 	if former != nil {
@@ -121,7 +141,7 @@ func breakOnce(ctx context.Context, s *session.Session, t Target, b lockformat.B
 	case !errors.As(err, &refused):
 		return false, err
 	case errors.Is(err, session.ErrNoNode) && refused.Index == 1:
-		return true, s.EnsurePath(ctx, t.Dir+lockformat.BreaksSuffix, session.Container, nil)
+		return true, s.EnsurePath(ctx, t.Records+lockformat.BreaksSuffix, session.Container, nil)
 	case errors.Is(err, session.ErrNoNode), errors.Is(err, session.ErrBadVersion), errors.Is(err, session.ErrNodeExists):
 		return true, nil
 	}
@@ -137,15 +157,6 @@ func description(data []byte) string {
 		data = append(slices.Clip(data[:longestDescription]), "..."...)
 	}
 	return strings.ToValidUTF8(string(data), "\ufffd")
-}
-
-// first is the name at the head of the queue.
-func first(children, markers []string) string {
-	entries := znode.Parse(children, markers...).Entries
-	if len(entries) == 0 {
-		return ""
-	}
-	return entries[0].Name
 }
 
 // read returns the record at path, nil if there is none, or none that can be read.
@@ -164,39 +175,49 @@ func read(ctx context.Context, s *session.Session, path string) (*lockformat.Bre
 	return &b, nil
 }
 
-// Find returns the record of a hold; nil if it was not broken, or its record has been deleted
-// since.
-func Find(ctx context.Context, client *session.Client, t Target) (found *lockformat.Break, err error) {
-	path := t.record()
+// Find returns the record of the hold with a token, among the records of path; nil if it was
+// not broken, or its record has been deleted since.
+func Find(ctx context.Context, client *session.Client, records string, token int64) (found *lockformat.Break, err error) {
+	path := lockformat.BreakPath(records, token)
 	err = client.Retry(ctx, func(s *session.Session) error {
 		return s.ReadFresh(ctx, path, func() (err error) {
 			found, err = read(ctx, s, path)
 			return err
 		})
 	})
-	if err != nil || found != nil && found.Token != t.Token {
+	if err != nil || found != nil && found.Token != token {
 		return nil, err
 	}
 	return found, nil
 }
 
-// List returns the records of a queue, the newest first.
-func List(ctx context.Context, client *session.Client, dir string) (out []lockformat.Break, err error) {
-	folder := dir + lockformat.BreaksSuffix
+// FindZnode returns the record of the hold whose znode had a name, among the records of path;
+// nil if there is none any more, or it was not broken.
+func FindZnode(ctx context.Context, client *session.Client, path, name string) (*lockformat.Break, error) {
+	all, err := List(ctx, client, path)
+	if i := slices.IndexFunc(all, func(b lockformat.Break) bool { return b.Znode == name }); i >= 0 && err == nil {
+		return &all[i], nil
+	}
+	return nil, err
+}
+
+// List returns the records of path, the newest first.
+func List(ctx context.Context, client *session.Client, path string) (out []lockformat.Break, err error) {
+	folder := path + lockformat.BreaksSuffix
 	err = client.Retry(ctx, func(s *session.Session) error {
 		out = nil
 		var names []string
 		err := s.ReadFresh(ctx, folder, func() (err error) {
-			names, err = listRecords(ctx, s, folder)
+			names, err = listNames(ctx, s, folder)
 			return err
 		})
-		for _, name := range names {
-			b, err := read(ctx, s, znode.Join(folder, name))
-			if err != nil {
-				return err
-			}
-			if b != nil && name == lockformat.BreakName(b.Token) {
-				out = append(out, *b)
+		if err != nil {
+			return err
+		}
+		records, err := readRecords(ctx, s, folder, names)
+		for _, r := range records {
+			if b, bad := lockformat.ParseBreak(r.data); bad == nil && r.name == lockformat.BreakName(b.Token) {
+				out = append(out, b)
 			}
 		}
 		return err
@@ -204,17 +225,39 @@ func List(ctx context.Context, client *session.Client, dir string) (out []lockfo
 	return out, err
 }
 
-// listRecords lists the names of the records, the newest first, and no other znodes: a name is
-// a token, and the tokens of a queue's holders grow. Without the folder there are none.
-func listRecords(ctx context.Context, s *session.Session, folder string) ([]string, error) {
+// listNames lists the names of the records, and no other znodes. Without the folder there are
+// none.
+func listNames(ctx context.Context, s *session.Session, folder string) ([]string, error) {
 	names, _, err := s.Children(ctx, folder)
 	if errors.Is(err, session.ErrNoNode) {
 		return nil, nil
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return !lockformat.IsBreakName(name) })
-	slices.Sort(names)
-	slices.Reverse(names)
-	return names, err
+	return slices.DeleteFunc(names, func(name string) bool { return !lockformat.IsBreakName(name) }), err
+}
+
+// record is the znode of a record.
+type record struct {
+	name    string
+	data    []byte
+	written int64 // its mzxid
+}
+
+// readRecords reads the records that exist, the newest first. Their names do not tell the
+// order: of several holders, the last one that is broken may have the lowest token.
+func readRecords(ctx context.Context, s *session.Session, folder string, names []string) ([]record, error) {
+	out := make([]record, 0, len(names))
+	for _, name := range names {
+		data, stat, err := s.Get(ctx, znode.Join(folder, name))
+		if errors.Is(err, session.ErrNoNode) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, record{name, data, stat.Mzxid})
+	}
+	slices.SortFunc(out, func(a, b record) int { return cmp.Compare(b.written, a.written) })
+	return out, nil
 }
 
 // pruneLimit bounds the time for that: the hold is broken, and the caller waits.
@@ -222,20 +265,24 @@ const pruneLimit = 3 * time.Second
 
 // prune deletes all records but the newest. It is done as far as it is possible: the next
 // call does the rest.
-func prune(ctx context.Context, client *session.Client, dir string) {
+func prune(ctx context.Context, client *session.Client, path string) {
 	ctx, cancel := context.WithTimeout(ctx, pruneLimit)
 	defer cancel()
 	s, err := client.Session(ctx)
 	if err != nil {
 		return
 	}
-	folder := dir + lockformat.BreaksSuffix
-	names, err := listRecords(ctx, s, folder)
+	folder := path + lockformat.BreaksSuffix
+	names, err := listNames(ctx, s, folder)
+	if err != nil || len(names) <= lockformat.MaxBreaks {
+		return
+	}
+	records, err := readRecords(ctx, s, folder, names)
 	if err != nil {
 		return
 	}
-	for _, name := range names[min(len(names), lockformat.MaxBreaks):] {
-		if err := s.Delete(ctx, znode.Join(folder, name), -1); err != nil && !errors.Is(err, session.ErrNoNode) {
+	for _, old := range records[min(len(records), lockformat.MaxBreaks):] {
+		if err := s.Delete(ctx, znode.Join(folder, old.name), -1); err != nil && !errors.Is(err, session.ErrNoNode) {
 			return
 		}
 	}

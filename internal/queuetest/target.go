@@ -42,6 +42,12 @@ type Contender struct {
 	Enqueue func(ctx context.Context) (Place, error)
 	// Count is the number of contenders that a listing shows.
 	Count func(ctx context.Context) (int, error)
+	// Breakers are calls that take a hold away, one for each contender listed; FindBreak finds
+	// the record of that for a former hold, and Breaks lists all records; nil: the recipe has
+	// no such calls.
+	Breakers  func(ctx context.Context) ([]BreakHold, error)
+	FindBreak func(ctx context.Context, h Held) (Break, bool, error)
+	Breaks    func(ctx context.Context) ([]Break, error)
 	// Enters has further calls that create a contender's znode, and Reads those that
 	// only read.
 	Enters, Reads map[string]func(ctx context.Context) error
@@ -66,6 +72,8 @@ type Target struct {
 	Busy error
 	// NotHeld is the error that a second release returns.
 	NotHeld error
+	// Gone is the error of a Breaker for a contender that has gone.
+	Gone error
 	// Withdrawn is the error of a place that was withdrawn; nil without Enqueue.
 	Withdrawn error
 	// Except has the scenarios that the target does not have, by name, and the reasons.
@@ -148,7 +156,7 @@ type scenario func(t *testing.T, tg Target)
 // scenarios are all tests of the suite, by name.
 func scenarios() map[string]scenario {
 	all := map[string]scenario{}
-	for _, family := range []map[string]scenario{losses(), calls(), strangers(), leftovers(), faults(), costs(), places(), withdrawals()} {
+	for _, family := range []map[string]scenario{losses(), calls(), breaks(), strangers(), leftovers(), faults(), costs(), places(), withdrawals()} {
 		maps.Copy(all, family)
 	}
 	return all

@@ -39,8 +39,10 @@ type Break struct {
 	// "0x0" for a persistent znode.
 	Holder  string `json:"holder"`
 	Session string `json:"session"`
-	// Token is the czxid of its znode.
-	Token int64 `json:"token"`
+	// Token is the czxid of its znode, and Znode is the znode's name; "" in records of a
+	// version that did not write it.
+	Token int64  `json:"token"`
+	Znode string `json:"znode,omitempty"`
 	// By is who broke the hold, Reason is why, and Attempt is random.
 	By      string `json:"by"`
 	Reason  string `json:"reason"`
