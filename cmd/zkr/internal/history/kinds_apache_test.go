@@ -2,6 +2,8 @@ package history_test
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/election"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/rebalanser"
+	"github.com/zkrecipes/zkrecipes/rwlock"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/workerctl"
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
@@ -41,6 +44,21 @@ func TestEveryKindIsToldOnApache(t *testing.T) {
 	candidates, err := leader.Candidates(ctx)
 	s.ok(err)
 	s.ok(election.New(two, "/leader", nil).Depose(ctx, candidates[0], "bob", "too slow"))
+
+	_, err = rwlock.New(one, "/rw", &rwlock.Options{ID: "rita"}).RLock(ctx)
+	s.ok(err)
+	readers, err := rwlock.New(two, "/rw", nil).Contenders(ctx)
+	s.ok(err)
+	s.ok(rwlock.New(two, "/rw", nil).Break(ctx, readers[0], "bob", "rita sleeps"))
+	slots := map[string]*lock.Options{"/slots": {ID: "sam"}, "/leases": {ID: "sam", CuratorV2: true}}
+	for path, o := range slots {
+		_, err = lock.NewSemaphore(one, path, 2, o).Acquire(ctx, 1)
+		s.ok(err)
+		semaphore := lock.NewSemaphore(two, path, 2, o)
+		takers, err := semaphore.Contenders(ctx)
+		s.ok(err)
+		s.ok(semaphore.Break(ctx, takers[0], "bob", "sam is gone"))
+	}
 
 	permits, err := lock.NewSemaphore(one, "/permits", 2, &lock.Options{ID: "p"}).Acquire(ctx, 2)
 	s.ok(err)
@@ -93,7 +111,9 @@ func TestEveryKindIsToldOnApache(t *testing.T) {
 			broken[st.Path] = st.BrokenBy + ": " + st.Reason
 		}
 	}
-	require.Equal(t, map[string]string{"/locks/stuck": "bob: ann has hung since noon", "/leader": "bob: too slow"}, broken)
+	require.Equal(t, map[string]string{
+		"/locks/stuck": "bob: ann has hung since noon", "/leader": "bob: too slow", "/rw": "bob: rita sleeps", "/slots": "bob: sam is gone", "/leases": "bob: sam is gone",
+	}, broken)
 	var suspected []string
 	for _, found := range told.suspicions {
 		if found.Kind == history.TakenAway {
@@ -101,7 +121,7 @@ func TestEveryKindIsToldOnApache(t *testing.T) {
 			require.Equal(t, recognize.Warn, found.Level, found.Text)
 		}
 	}
-	require.ElementsMatch(t, []string{"/locks/stuck", "/leader"}, suspected)
+	require.ElementsMatch(t, slices.Collect(maps.Keys(broken)), suspected)
 	for _, line := range []string{
 		"mutex /locks/stuck: ann holds, granted, broken by another", "election /leader: ann leads, granted, broken by another",
 		"semaphore /permits: p holds, granted, released",

@@ -32,7 +32,8 @@ const (
 	GoneWithSession How = "gone with its session"
 	// Removed: another session, Stay.By, removed the znode; or the znode is no longer recognized.
 	Removed How = "removed"
-	// Broken: an operator took the hold away, as "zkr lock break" and "zkr elect depose" do.
+	// Broken: an operator took the hold away, as "zkr lock break", "zkr rwlock
+	// break" and "zkr elect depose" do.
 	// Stay.BrokenBy and Stay.Reason are those of the record, and Stay.By is the session.
 	Broken How = "broken"
 	// Replaced: the same znode has another role from then on, as after a downgrade.

@@ -27,6 +27,12 @@ type Suspicion struct {
 const (
 	// LostHold: a hold ended because the servers expired the session.
 	LostHold = "lost hold"
+	// TwoBelievers: a client whose session had expired came back when another client had
+	// been granted what it held. A client that does not end its work before its session
+	// timeout could have believed in its hold until then.
+	TwoBelievers = "two believers"
+	// Reconnecting: a client lost many sessions within a short time.
+	Reconnecting = "reconnecting"
 	// TakenAway: another session removed a holder's znode.
 	TakenAway = "taken away"
 	// TwoHolders: two clients held what one may hold.
@@ -57,6 +63,7 @@ type Auditor struct {
 	tokens map[string]int64       // the greatest token
 	leads  map[string][]time.Time // the last grants of elections
 	known  map[string]bool        // the problems of things, as they are now
+	former believers
 }
 
 // NewAuditor makes an auditor.
@@ -85,6 +92,14 @@ func key(s *Stay) string { return s.Path + "\x00" + s.Resource }
 
 // Began takes the beginning of a stay.
 func (a *Auditor) Began(s *Stay) {
+	meanwhile, lost, within := a.former.back(s)
+	for _, h := range meanwhile {
+		a.found(recognize.Warn, TwoBelievers, s.Entered, h.stay, "%s was back %v after its session had expired, and %s had it since %v after that: %s could have believed in its hold until then, unless it gave up by itself in time",
+			h.stay.Client(), s.Entered.Time.Sub(h.stay.Ended.Time), h.next.Client(), h.next.Granted.Time.Sub(h.stay.Ended.Time), h.stay.Client())
+	}
+	if lost > 0 {
+		a.found(recognize.Warn, Reconnecting, s.Entered, s, "%s has lost %d sessions within %v", s.Client(), lost, within)
+	}
 	if s.Before {
 		a.compareGrant(s, s.Entered)
 	}
@@ -93,6 +108,9 @@ func (a *Auditor) Began(s *Stay) {
 // Granted takes a grant.
 func (a *Auditor) Granted(s *Stay) {
 	a.compareGrant(s, *s.Granted)
+	if isSole(s) {
+		a.former.granted(s)
+	}
 	if s.Kind == recognize.Election {
 		a.flap(s)
 	}
@@ -134,6 +152,9 @@ func (a *Auditor) Ended(s *Stay) {
 	}
 	if k := key(s); a.sole[k] == s {
 		delete(a.sole, k)
+	}
+	if s.How == Expired {
+		a.former.expired(s)
 	}
 	if !s.Has() || !isHold(s) {
 		return

@@ -34,9 +34,11 @@ ended. The gaps within the time that is shown are listed at the end.
 (ago); without a zone it is local time. Times are those of the leader's clock.
 
 --suspicious shows what an engineer should look at instead: holds that ended because the
-session expired, znodes that another session removed, holds that an operator broke,
-tokens that went back, leaders that change often, defects, and files that are damaged or disagree. The exit code is then 1 if
-something was found.
+session expired, and clients that could have believed in such a hold while another client
+had it, because they came back later; clients that lose one session after the other;
+znodes that another session removed, holds that an operator broke, tokens that went back,
+leaders that change often, defects, and files that are damaged or disagree. The exit code
+is then 1 if something was found.
 
 A log does not tell what clients read, watch or believe, nor when they connected again.
 The line of a client appears when its time in the queue or as a holder ends; those that
