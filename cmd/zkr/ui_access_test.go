@@ -224,6 +224,6 @@ func TestUIActsForUsers(t *testing.T) {
 	z.signal(syscall.SIGTERM)
 	z.ends(0)
 	assert.Contains(t, z.err.String(), `result=\"failed: forms from pages of other servers are refused\"`)
-	assert.Contains(t, z.err.String(), `audit: user=\"alice\" action=\"break\" path=\"/app/lock\" token=`)
+	assert.Contains(t, z.err.String(), `audit: user=\"alice\" action=\"break\" path=\"/app/lock\" item=`)
 	assert.Contains(t, z.err.String(), `reason=\"it hangs\" result=\"done\"`)
 }

@@ -53,15 +53,14 @@ func (a *app) lockList() *cobra.Command {
 			"  zkr lock ls /locks/backup -o json | jq -r '.contenders[] | select(.state == \"holds\") | .id'",
 		Args: cli.OptionalPath,
 		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
-			switch {
-			case len(args) == 0 && (permits != 0 || v2):
+			if len(args) == 0 && (permits != 0 || v2) {
 				return exit.Usage("-n and --curator-v2 are for one semaphore: give its PATH")
-			case len(args) == 0:
+			}
+			if len(args) == 0 {
 				return a.listAll(cmd.Context())
-			case permits < 0:
-				return exit.Usage("-n is %d; it must be 0 (read from PATH) or more", permits)
-			case v2 && permits < 1:
-				return exit.Usage("--curator-v2 is for a semaphore, and needs -n")
+			}
+			if err := checkPermits(permits, v2); err != nil {
+				return err
 			}
 			var list []Contender
 			var around foreign.Surroundings

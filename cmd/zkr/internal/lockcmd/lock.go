@@ -166,7 +166,7 @@ func (e *lockSpec) acquirePermit(ctx context.Context, client *session.Client) (*
 	if err != nil {
 		return nil, err
 	}
-	return &supervise.Hold{Holdable: p, Token: p.Token(), Release: p.Release}, nil
+	return &supervise.Hold{Holdable: p, Token: p.Token(), Release: p.Release, TakenBy: brokenBy(p)}, nil
 }
 
 func (e *lockSpec) acquireMutex(ctx context.Context, client *session.Client) (*supervise.Hold, error) {

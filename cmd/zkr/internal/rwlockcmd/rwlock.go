@@ -34,7 +34,7 @@ func (a *app) rwlock() *cobra.Command {
 			"  zkr rwlock write /locks/db -- ./migrate\n" +
 			"  zkr rwlock ls /locks/db",
 	}, a.rwlockRun("read", "Run a command while holding the lock PATH together with other readers"),
-		a.rwlockRun("write", "Run a command while holding the lock PATH alone"), a.rwlockList())
+		a.rwlockRun("write", "Run a command while holding the lock PATH alone"), a.rwlockList(), a.breakLock())
 }
 
 // rwlockSpec has the arguments of "zkr rwlock read" and "zkr rwlock write".
@@ -104,7 +104,7 @@ func (e *rwlockSpec) lock(ctx context.Context, client *session.Client) (*supervi
 	if err != nil {
 		return nil, err
 	}
-	return &supervise.Hold{Holdable: h, Token: h.Token(), Vars: []string{"ZKR_LOCK_MODE=" + mode}, Release: h.Unlock}, nil
+	return &supervise.Hold{Holdable: h, Token: h.Token(), Vars: []string{"ZKR_LOCK_MODE=" + mode}, Release: h.Unlock, TakenBy: brokenBy(h)}, nil
 }
 
 func (e *rwlockSpec) list(ctx context.Context, client *session.Client) ([]rwlock.Contender, error) {

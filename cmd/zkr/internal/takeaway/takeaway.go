@@ -1,6 +1,6 @@
-// Package takeaway is what "zkr lock break" and "zkr elect depose" have in common: they show
-// what a holder would lose, ask, and take it away, with a record of the operator and the
-// reason.
+// Package takeaway is what "zkr lock break", "zkr rwlock break" and "zkr elect depose" have in
+// common: they show what a holder would lose, ask, and take it away, with a record of the
+// operator and the reason.
 package takeaway
 
 import (
@@ -10,9 +10,11 @@ import (
 	"os"
 	"os/user"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -24,6 +26,9 @@ type Holder struct {
 	Session int64
 	Token   int64
 	Since   time.Time
+	// Share is what the holder has of something that several clients may hold, such as
+	// "reading"; "" for what one client holds alone.
+	Share string
 	// Waiting is how many clients wait for the hold.
 	Waiting int
 }
@@ -38,13 +43,13 @@ type Record struct {
 	Token   int64     `json:"token,string"`
 }
 
-// Hold is something that a client holds, at one path.
+// Hold is something that clients hold, at one path.
 type Hold interface {
-	// Find returns the holder; nil if there is none.
-	Find(ctx context.Context) (*Holder, error)
-	// Take takes it away from the holder that Find has returned last. gone is the
-	// error, if that client does not hold any more.
-	Take(ctx context.Context, by, reason string) (gone, err error)
+	// Find returns the holders, in the order of their arrival.
+	Find(ctx context.Context) ([]Holder, error)
+	// Take takes it away from the holder with a token, one of those that Find has returned
+	// last. gone is the error, if that client does not hold any more.
+	Take(ctx context.Context, token int64, by, reason string) (gone, err error)
 	// Records lists what was taken away, the newest first.
 	Records(ctx context.Context) ([]Record, error)
 }
@@ -56,7 +61,12 @@ type Command struct {
 	Verb   string // "break"
 	Short  string
 	Long   string
-	Open   func(client *session.Client, path string) Hold
+	// Shared says that several clients may hold: an option tells which of them loses it.
+	Shared bool
+	// Flags adds the command's own options, and Check checks them; nil: none.
+	Flags func(*pflag.FlagSet)
+	Check func() error
+	Open  func(client *session.Client, path string) Hold
 }
 
 // help is the part of the help that the commands share.
@@ -66,25 +76,41 @@ with the operator's name and the reason is written in the same transaction. The 
 client holds at once. The former holder learns of it within a heartbeat, some seconds at
 most, and until then both may work: make sure that the former holder is stopped, or that
 its writes are fenced by its token. A process that hangs notices when it works again.
-"zkr lock" and "zkr elect" stop their command, and show the reason.
+"zkr lock", "zkr rwlock" and "zkr elect" stop their command, and show the reason.
+`
+
+// helpShared is the part for what several clients may hold.
+const helpShared = `
+If several clients hold, --token says which of them is meant: without it, they are listed,
+and nothing is changed.
 `
 
 type options struct {
 	by, reason string
+	token      int64
 	yes, list  bool
 }
 
 // New makes the command.
 func (c Command) New(a *cli.App) *cobra.Command {
 	var o options
+	long := c.Long + help
+	if c.Shared {
+		long += helpShared
+	}
 	cmd := &cobra.Command{
 		Use:   c.Verb + " PATH",
 		Short: c.Short,
-		Long:  c.Long + help,
+		Long:  long,
 		Example: fmt.Sprintf("  zkr %[1]s %[2]s /a/b --reason \"web-1 hangs, and was powered off\" --yes\n", c.Family, c.Verb) +
 			fmt.Sprintf("  zkr %s %s /a/b --list", c.Family, c.Verb),
 		Args: cli.OnPath(c.Name),
 		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
+			if c.Check != nil {
+				if err := c.Check(); err != nil {
+					return err
+				}
+			}
 			if o.list {
 				return c.showRecords(cmd.Context(), a, args[0])
 			}
@@ -104,24 +130,33 @@ func (c Command) New(a *cli.App) *cobra.Command {
 	f.StringVar(&o.by, "by", "", "the operator's `name`; default: user@host")
 	cli.YesFlag(cmd, &o.yes)
 	f.BoolVar(&o.list, "list", false, "only show what was taken away before: the last 16 times")
+	if c.Shared {
+		f.Int64Var(&o.token, "token", 0, "the `token` of the holder, as ls shows it; 0: there is one holder")
+	}
+	if c.Flags != nil {
+		c.Flags(f)
+	}
 	return cmd
 }
 
 func (c Command) run(ctx context.Context, a *cli.App, client *session.Client, path string, o options) error {
 	hold := c.Open(client, path)
-	holder, err := cli.Within(ctx, a, hold.Find)
-	switch {
-	case err != nil:
+	holders, err := cli.Within(ctx, a, hold.Find)
+	if err != nil {
 		return err
-	case holder == nil:
-		return &exit.Failure{Code: exit.CodeFailed, Err: fmt.Errorf("the %s %s has no holder", c.Name, path)}
+	}
+	holder, err := c.choose(path, holders, o.token)
+	if err != nil {
+		return err
 	}
 	if !o.yes {
 		if err := c.confirm(ctx, a, path, holder); err != nil {
 			return err
 		}
 	}
-	gone, err := cli.Within(ctx, a, func(ctx context.Context) (error, error) { return hold.Take(ctx, cmp.Or(o.by, whoami()), o.reason) })
+	gone, err := cli.Within(ctx, a, func(ctx context.Context) (error, error) {
+		return hold.Take(ctx, holder.Token, cmp.Or(o.by, whoami()), o.reason)
+	})
 	switch {
 	case gone != nil:
 		return &exit.Failure{Code: exit.CodeFailed, Err: gone, Hint: "the holder has gone meanwhile, and another client may hold now; nothing was changed"}
@@ -139,10 +174,35 @@ func (c Command) run(ctx context.Context, a *cli.App, client *session.Client, pa
 	return a.Printf("took the %s %s away from %s (session %s)\n", c.Name, path, cli.Readable(holder.ID), cli.OrElse(cli.SessionID(holder.Session), "none"))
 }
 
+// choose finds the holder that is meant.
+func (c Command) choose(path string, holders []Holder, token int64) (*Holder, error) {
+	if token == 0 && len(holders) > 1 {
+		var list strings.Builder
+		for _, h := range holders {
+			fmt.Fprintf(&list, "\n  --token %d  %s, %s, %s", h.Token, cli.Readable(h.ID), cli.OrElse(cli.SessionID(h.Session), "no session"), h.Share)
+		}
+		return nil, exit.Usage("the %s %s has %d holders; say which one:%s", c.Name, path, len(holders), list.String())
+	}
+	for i, h := range holders {
+		if token == 0 || token == h.Token {
+			return &holders[i], nil
+		}
+	}
+	err := fmt.Errorf("the %s %s has no holder", c.Name, path)
+	if token != 0 {
+		err = fmt.Errorf("%w with the token %d", err, token)
+	}
+	return nil, &exit.Failure{Code: exit.CodeFailed, Err: err}
+}
+
 // confirm shows what would be lost, and returns an error unless the answer is yes.
 func (c Command) confirm(ctx context.Context, a *cli.App, path string, h *Holder) error {
-	fmt.Fprintf(a.Stderr, "The %s %s is held by %s\n  session  %s\n  token    %d\n  since    %s (in the queue; %s)\n  waiting  %s\n",
-		c.Name, path, cli.Readable(h.ID), cli.OrElse(cli.SessionID(h.Session), "none"), h.Token, cli.LocalTime(h.Since), cli.Age(h.Since), cli.Count(h.Waiting, "client"))
+	share := ""
+	if h.Share != "" {
+		share = ", " + h.Share
+	}
+	fmt.Fprintf(a.Stderr, "The %s %s is held by %s%s\n  session  %s\n  token    %d\n  since    %s (in the queue; %s)\n  waiting  %s\n",
+		c.Name, path, cli.Readable(h.ID), share, cli.OrElse(cli.SessionID(h.Session), "none"), h.Token, cli.LocalTime(h.Since), cli.Age(h.Since), cli.Count(h.Waiting, "client"))
 	fmt.Fprintln(a.Stderr, "Until it notices, some seconds or for as long as it hangs, it may work beside the next holder.")
 	return a.Confirm(ctx, "Take it away?")
 }

@@ -6,15 +6,14 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/holds"
-	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/takeaway"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/web"
+	"github.com/zkrecipes/zkrecipes/dispatch"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -30,9 +29,9 @@ const (
 // Audit is a record of an attempt to change something.
 type Audit struct {
 	User, Action, Path string
-	// Token is that of the holder that the user saw.
-	Token          int64
-	Holder, Reason string
+	// Item is the token of the hold that the user saw, or the id of the task, and ID is the
+	// holder, or the task.
+	Item, ID, Reason string
 	// Err is nil if the action was carried out.
 	Err error
 }
@@ -48,43 +47,65 @@ type Actions struct {
 
 // action is what a user may do to a kind of thing.
 type action struct {
-	Name, Verb, What string
-	kind             recognize.Kind
-	open             func(*session.Client, string) takeaway.Hold
+	Name, Verb string
+	// Hold names what a holder loses; "" for an action on a task.
+	Hold string
+	kind recognize.Kind
+	open func(*session.Client, string) change
 }
 
-// actions are all actions, by the parameter "do".
+// change is an action at one path.
+type change interface {
+	// find reads what the item of the action is now, for the confirmation; the item "" is the
+	// only one, or gives a choice of several.
+	find(ctx context.Context, c *confirmation, item string) error
+	// apply changes what find has read, and returns a sentence about that.
+	apply(ctx context.Context, c *confirmation, user, reason string) (done string, err error)
+}
+
+// actions are all actions, by the parameter "do" and the kind.
 func actions() []action {
 	return []action{
-		{"break", "Break the lock", "lock", recognize.Mutex, holds.Lock},
-		{"depose", "Depose the leader", "leadership", recognize.Election, holds.Leadership},
+		{"break", "Break the lock", "lock", recognize.Mutex, taking(holds.Lock)},
+		{"break", "Break the lock", "lock", recognize.RWLock, taking(holds.RWLock)},
+		{"break", "Take permits away", "permits", recognize.Semaphore, taking(holds.LockOrPermits)},
+		{"depose", "Depose the leader", "leadership", recognize.Election, taking(holds.Leadership)},
+		{"requeue", "Retry the task", "", recognize.Tasks, requeuing},
+		{"cancel", "Cancel the task", "", recognize.Tasks, canceling},
 	}
 }
 
-// actionFor finds the action for a thing that has a holder.
-func actionFor(t *recognize.Thing) *action {
-	for _, a := range actions() {
-		if a.kind == t.Kind && len(t.Queue) > 0 && t.Queue[0].Holds {
-			return &a
-		}
+// actionURL is the page on which the user confirms an action on an item of the thing at path;
+// the item "" is the only one.
+func actionURL(name, path, item string) string {
+	q := url.Values{"do": {name}, "path": {path}}
+	if item != "" {
+		q.Set("item", item)
 	}
-	return nil
-}
-
-// actionURL is the page on which the user confirms an action.
-func actionURL(a *action, path string) string {
-	return actionPath + "?" + url.Values{"do": {a.Name}, "path": {path}}.Encode()
+	return actionPath + "?" + q.Encode()
 }
 
 // confirmation is the content of an action's page.
 type confirmation struct {
 	*action
 	Path, Guess string
-	Holder      *takeaway.Holder
-	ID, Session string
-	CSRF        string
+	// Item is what the action is about: the token of a hold, the id of a task. ID is a text
+	// for that.
+	Item, ID string
+	Held     *heldItem
+	Task     *dispatch.Info
+	// Choice is not empty if there are several items, and none has been chosen.
+	Choice []choice
+	CSRF   string
 	// Done and Failed tell the result; both are "" before the action.
 	Done, Failed string
+}
+
+// choice is one of several items.
+type choice struct {
+	ID, Session, Share string
+	Since              time.Time
+	URL                string
 }
 
 // serveAction serves the page of an action.
@@ -103,16 +124,20 @@ func (s *server) serveAction(w http.ResponseWriter, r *http.Request) {
 		s.act(ctx, w, r, user)
 	case r.Method == http.MethodGet || r.Method == http.MethodHead:
 		q := r.URL.Query()
-		c, hold, err := s.findAction(q)
+		c, change, err := s.findAction(q)
 		if err == nil {
-			err = c.find(ctx, hold)
+			err = change.find(ctx, c, q.Get("item"))
 		}
 		if err != nil {
 			c.Failed = recognize.Text([]byte(err.Error()), 500)
 			s.showAction(w, r, http.StatusConflict, c)
 			return
 		}
-		c.CSRF = s.actions.Forms.Token(user, purposeOf(url.Values{"do": {c.Name}, "path": {c.Path}, "token": {strconv.FormatInt(c.Holder.Token, 10)}}))
+		if len(c.Choice) > 0 {
+			s.showAction(w, r, http.StatusOK, c)
+			return
+		}
+		c.CSRF = s.actions.Forms.Token(user, purposeOf(url.Values{"do": {c.Name}, "path": {c.Path}, "item": {c.Item}}))
 		s.showAction(w, r, http.StatusOK, c)
 	default:
 		w.Header().Set("Allow", "GET, HEAD, POST")
@@ -120,9 +145,9 @@ func (s *server) serveAction(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// purposeOf is what a form is for: one action on one holder.
+// purposeOf is what a form is for: one action on one item.
 func purposeOf(form url.Values) string {
-	return fmt.Sprintf("%q %q %q", form.Get("do"), form.Get("path"), form.Get("token"))
+	return fmt.Sprintf("%q %q %q", form.Get("do"), form.Get("path"), form.Get("item"))
 }
 
 // act carries out the action of a form.
@@ -134,23 +159,21 @@ func (s *server) act(ctx context.Context, w http.ResponseWriter, r *http.Request
 		return
 	}
 	reason := strings.TrimSpace(form.Get("reason"))
-	audit := Audit{User: user, Action: form.Get("do"), Path: form.Get("path"), Reason: reason}
-	audit.Token, _ = strconv.ParseInt(form.Get("token"), 10, 64) // the server wrote it, as the form's csrf shows
-	c, hold, err := s.findAction(form)
+	audit := Audit{User: user, Action: form.Get("do"), Path: form.Get("path"), Item: form.Get("item"), Reason: reason}
+	c, change, err := s.findAction(form)
 	switch {
 	case err != nil:
 	case reason == "" || len(reason) > maxReason || !utf8.ValidString(reason):
 		err = fmt.Errorf("a reason is needed, as text of at most %d bytes, for those who are affected", maxReason)
 	default:
-		if err = c.find(ctx, hold); err == nil && c.Holder.Token != audit.Token {
-			err = errors.New("another client holds now: nothing was changed")
-		}
+		err = change.find(ctx, c, audit.Item)
 	}
 	if err == nil {
-		audit.Holder = c.ID
-		var gone error
-		if gone, err = hold.Take(ctx, user, reason); gone != nil {
-			err = fmt.Errorf("the holder has gone meanwhile: nothing was changed: %w", gone)
+		audit.ID = c.ID
+		if done, failed := change.apply(ctx, c, user, reason); failed == nil {
+			c.Done = done
+		} else {
+			err = failed
 		}
 	}
 	audit.Err = err
@@ -160,12 +183,11 @@ func (s *server) act(ctx context.Context, w http.ResponseWriter, r *http.Request
 		s.showAction(w, r, http.StatusConflict, c)
 		return
 	}
-	c.Done = fmt.Sprintf("Took the %s away from %s.", c.What, c.ID)
 	s.showAction(w, r, http.StatusOK, c)
 }
 
 // findAction finds the action and the shown thing of a request.
-func (s *server) findAction(form url.Values) (*confirmation, takeaway.Hold, error) {
+func (s *server) findAction(form url.Values) (*confirmation, change, error) {
 	c := &confirmation{action: &action{Name: form.Get("do"), Verb: "Not possible"}, Path: form.Get("path")}
 	for _, a := range actions() {
 		if a.Name != c.Name {
@@ -178,22 +200,14 @@ func (s *server) findAction(form url.Values) (*confirmation, takeaway.Hold, erro
 				return c, a.open(s.model.client, t.Path), nil
 			}
 		}
-		return c, nil, fmt.Errorf("the %s is not held", a.What)
 	}
-	return c, nil, errors.New("there is no such action")
-}
-
-// find reads the holder from ZooKeeper: the shown view may be older.
-func (c *confirmation) find(ctx context.Context, hold takeaway.Hold) error {
-	h, err := hold.Find(ctx)
 	switch {
-	case err != nil:
-		return err
-	case h == nil:
-		return fmt.Errorf("the %s is not held", c.What)
+	case c.open == nil:
+		return c, nil, errors.New("there is no such action")
+	case c.Hold == "":
+		return c, nil, errors.New("there is no such task queue")
 	}
-	c.Holder, c.ID, c.Session = h, recognize.Text(h.ID, 200), recognize.SessionID(h.Session).String()
-	return nil
+	return c, nil, fmt.Errorf("no client holds the %s", c.Hold)
 }
 
 // showAction writes the page of an action.

@@ -2,6 +2,7 @@ package ui_test
 
 import (
 	"context"
+	"errors"
 	"html"
 	"io"
 	"net/http"
@@ -15,9 +16,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/web"
+	"github.com/zkrecipes/zkrecipes/dispatch"
 	"github.com/zkrecipes/zkrecipes/election"
+	"github.com/zkrecipes/zkrecipes/internal/format/taskformat"
 	"github.com/zkrecipes/zkrecipes/lock"
+	"github.com/zkrecipes/zkrecipes/rwlock"
+	"github.com/zkrecipes/zkrecipes/session"
 )
 
 // operator is a dashboard with actions, for one user.
@@ -61,7 +67,13 @@ func (a *operator) send(method, target string, form url.Values) (code int, text 
 // confirm opens the page of an action, and returns its form with a reason.
 func (a *operator) confirm(do, path string) (form url.Values, text string) {
 	a.Helper()
-	code, text := a.send("GET", "/act?"+url.Values{"do": {do}, "path": {path}}.Encode(), nil)
+	return a.open("/act?" + url.Values{"do": {do}, "path": {path}}.Encode())
+}
+
+// open opens the page of an action, and returns its form with a reason.
+func (a *operator) open(page string) (form url.Values, text string) {
+	a.Helper()
+	code, text := a.send("GET", page, nil)
 	require.Equal(a, 200, code, text)
 	form = url.Values{"reason": {"it hangs"}}
 	for _, field := range regexp.MustCompile(`type="hidden" name="(\w+)" value="([^"]*)"`).FindAllStringSubmatch(text, -1) {
@@ -86,7 +98,7 @@ func TestLockIsBrokenOnItsConfirmationPage(t *testing.T) {
 	require.NoError(t, held.Context().Err(), "the page changes nothing")
 
 	for _, reason := range []string{"", "  ", "\xff", strings.Repeat("x", 501)} {
-		wrong := url.Values{"reason": {reason}, "do": form["do"], "path": form["path"], "token": form["token"], "csrf": form["csrf"]}
+		wrong := url.Values{"reason": {reason}, "do": form["do"], "path": form["path"], "item": form["item"], "csrf": form["csrf"]}
 		code, text := ann.send("POST", "/act", wrong)
 		assert.Equal(t, 409, code)
 		assert.Contains(t, text, "a reason is needed")
@@ -102,7 +114,7 @@ func TestLockIsBrokenOnItsConfirmationPage(t *testing.T) {
 	assert.Equal(t, "ann", breaks[0].By)
 	assert.Equal(t, "it hangs", breaks[0].Reason)
 	last := ann.audits[len(ann.audits)-1]
-	assert.Equal(t, ui.Audit{User: "ann", Action: "break", Path: "/l", Token: held.Token(), Holder: "web-1", Reason: "it hangs"}, last)
+	assert.Equal(t, ui.Audit{User: "ann", Action: "break", Path: "/l", Item: strconv.FormatInt(held.Token(), 10), ID: "web-1", Reason: "it hangs"}, last)
 
 	next, err := lock.New(s.actor("web"), "/l", &lock.Options{ID: "web-2"}).Lock(s.ctx)
 	require.NoError(t, err)
@@ -113,7 +125,7 @@ func TestLockIsBrokenOnItsConfirmationPage(t *testing.T) {
 	assert.Equal(t, 409, code)
 	assert.Contains(t, text, "another client holds now: nothing was changed")
 	require.Error(t, ann.audits[len(ann.audits)-1].Err)
-	form.Set("token", strconv.FormatInt(next.Token(), 10))
+	form.Set("item", strconv.FormatInt(next.Token(), 10))
 	code, _ = ann.send("POST", "/act", form)
 	assert.Equal(t, 403, code, "a form is for the holder on its page")
 	require.NoError(t, next.Context().Err())
@@ -137,6 +149,100 @@ func TestLeaderIsDeposedOnItsConfirmationPage(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, list, 1)
 	assert.Equal(t, "ann", list[0].By)
+}
+
+// TestOneOfSeveralHoldersIsChosen, and loses what it holds.
+func TestOneOfSeveralHoldersIsChosen(t *testing.T) {
+	s := newStage(t)
+	var held []session.Held
+	for _, id := range []string{"web-1", "web-2"} {
+		r, err := rwlock.New(s.actor("web"), "/rw", &rwlock.Options{ID: id}).RLock(s.ctx)
+		require.NoError(t, err)
+		p, err := lock.NewSemaphore(s.actor("web"), "/s", 3, &lock.Options{ID: id}).Acquire(s.ctx, 1)
+		require.NoError(t, err)
+		held = append(held, r, p)
+	}
+	m, _ := s.dashboard("/")
+	s.shows(m, func(v *ui.View) bool { return len(v.Things) == 2 && len(v.Things[0].Queue)+len(v.Things[1].Queue) == 4 })
+	ann := s.acting(m, "ann")
+	_, page := ann.send("GET", "/locks", nil)
+	for i, path := range []string{"/rw", "/s"} {
+		has(t, page, html.EscapeString("/act?"+url.Values{"do": {"break"}, "path": {path}}.Encode()), "the list")
+		code, text := ann.send("GET", "/act?"+url.Values{"do": {"break"}, "path": {path}}.Encode(), nil)
+		require.Equal(t, 200, code, text)
+		has(t, text, "Several clients hold", "the page")
+		assert.NotContains(t, text, `method="post"`)
+		second := held[2+i]
+		link := regexp.MustCompile(`href="(/act\?[^"]*item=` + strconv.FormatInt(second.Token(), 10) + `[^"]*)"`).FindStringSubmatch(text)
+		require.NotEmpty(t, link, text)
+		form, text := ann.open(html.UnescapeString(link[1]))
+		has(t, text, "web-2", "the page")
+		code, text = ann.send("POST", "/act", form)
+		require.Equal(t, 200, code, text)
+		<-second.Context().Done()
+		require.NoError(t, held[i].Context().Err(), "the other one keeps it")
+		code, text = ann.send("POST", "/act", form)
+		assert.Equal(t, 409, code)
+		assert.Contains(t, text, "another client holds now: nothing was changed")
+	}
+}
+
+// TestTasksAreCanceledAndRetried, each once, and only from the state that the page shows.
+func TestTasksAreCanceledAndRetried(t *testing.T) {
+	s := newStage(t)
+	const path = "/q"
+	queue := dispatch.New(s.actor("client"), path, nil)
+	master := dispatch.NewMaster(s.actor("client"), path, nil)
+	s.waits(func(ctx context.Context) { _ = master.Run(ctx) })
+	worker := dispatch.NewWorker(s.actor("worker"), path, func(ctx context.Context, a *dispatch.Attempt) ([]byte, error) {
+		if string(a.Payload) == "bad" {
+			return nil, errors.New("550 <mailbox> unavailable")
+		}
+		a.ReportProgress(1, 2, "lines")
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}, nil)
+	s.waits(func(ctx context.Context) { _ = worker.Run(ctx) })
+	bad := "bad/" + strings.Repeat("x", 150)
+	for id, payload := range map[string]string{bad: "bad", "slow": "slow"} {
+		_, err := queue.Submit(s.ctx, dispatch.Task{ID: id, Payload: []byte(payload), MaxAttempts: 1})
+		require.NoError(t, err)
+	}
+	_, err := queue.Wait(s.ctx, bad)
+	require.NoError(t, err)
+	m, _ := s.dashboard("/")
+	s.shows(m, func(v *ui.View) bool {
+		all := v.Kinds(recognize.Tasks)
+		return len(all) == 1 && len(all[0].Tasks.Trouble) == 1 && len(all[0].Tasks.Running) == 1
+	})
+	ann := s.acting(m, "ann")
+	_, page := ann.send("GET", "/tasks", nil)
+	for id, do := range map[string]string{bad: "requeue", "slow": "cancel"} {
+		link := "/act?" + url.Values{"do": {do}, "path": {path}, "item": {id}}.Encode()
+		has(t, page, html.EscapeString(link), "the list")
+		form, text := ann.open(link)
+		has(t, text, map[string]string{"requeue": "550 &lt;mailbox&gt; unavailable", "cancel": "is never done"}[do], "the page")
+		code, text := ann.send("POST", "/act", form)
+		require.Equal(t, 200, code, text)
+		last := ann.audits[len(ann.audits)-1]
+		assert.Equal(t, []string{"ann", do, path, id, "it hangs"}, []string{last.User, last.Action, last.Path, last.Item, last.Reason})
+		require.NoError(t, last.Err)
+	}
+	slow, err := queue.Wait(s.ctx, "slow")
+	require.NoError(t, err)
+	assert.EqualValues(t, taskformat.Canceled, slow.State)
+	again, err := queue.Wait(s.ctx, bad)
+	require.NoError(t, err)
+	assert.EqualValues(t, taskformat.Dead, again.State, "it was tried once more")
+
+	for _, wrong := range []url.Values{
+		{"do": {"cancel"}, "path": {path}, "item": {"slow"}}, {"do": {"requeue"}, "path": {path}, "item": {"other"}},
+		{"do": {"requeue"}, "path": {path}}, {"do": {"requeue"}, "path": {"/other"}, "item": {"slow"}},
+	} {
+		code, text := ann.send("GET", "/act?"+wrong.Encode(), nil)
+		assert.Equal(t, 409, code, text)
+		assert.NotContains(t, text, `method="post"`)
+	}
 }
 
 // TestOnlyConfirmedActionsOfUsersChangeSomething.

@@ -98,10 +98,10 @@ func (d *drawing) drawMissing() []web.Block { return []web.Block{d.renderBlock("
 // templateFuncs are the functions of the templates.
 func templateFuncs() template.FuncMap {
 	return template.FuncMap{
-		"ago":    web.Ago,
-		"held":   heldBy,
-		"node":   nodeURL,
-		"action": actionFor, "actionURL": actionURL,
+		"ago":      web.Ago,
+		"held":     heldBy,
+		"node":     nodeURL,
+		"breaking": breaking, "actionURL": actionURL,
 		"text":  func(s string) string { return recognize.Text([]byte(s), 300) },
 		"id":    func(s string) string { return recognize.Text([]byte(s), 80) },
 		"split": splitPath,

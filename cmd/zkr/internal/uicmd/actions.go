@@ -19,7 +19,7 @@ func (a *app) actions(d dashboard) *ui.Actions {
 			if r.Err != nil {
 				result = "failed: " + r.Err.Error()
 			}
-			a.Note("audit: user=%q action=%q path=%q token=%d holder=%q reason=%q result=%q", r.User, r.Action, r.Path, r.Token, r.Holder, r.Reason, result)
+			a.Note("audit: user=%q action=%q path=%q item=%q id=%q reason=%q result=%q", r.User, r.Action, r.Path, r.Item, r.ID, r.Reason, result)
 		},
 	}
 }

@@ -42,12 +42,14 @@ more, and open pages of that user get no updates after some 15 seconds. Every fa
 attempt to log in takes the same time, for known and unknown users; attempts are
 computed one at a time. Passwords need TLS: in the same file, or by a proxy.
 
-With --actions, authenticated users may break a lock, and depose a leader, as "zkr lock
-break" and "zkr elect depose" do. A page first shows the holder and what would happen,
-and asks for the reason. The hold is taken away only from the holder on that page. The
-user's name and the reason are recorded in ZooKeeper, and each attempt is a line on
-stderr, with the user, the action, the path and the result. zkr's own credentials do the
-work: every user may do what the credentials may do, below --root.
+With --actions, authenticated users may break a lock, take permits away, and depose a
+leader, as "zkr lock break", "zkr rwlock break" and "zkr elect depose" do; and cancel a
+running task and retry a failed one, as "zkr task cancel" and "zkr task requeue" do. A
+page first shows the holder or the task, and what would happen, and asks for the reason.
+A hold is taken away only from the holder on that page; the user's name and the reason
+are recorded in ZooKeeper. Each attempt is a line on stderr, with the user, the action,
+the path, the reason and the result. zkr's own credentials do the work: every user may do
+what the credentials may do, below --root.
 
 The host of a request must be an IP address or localhost, or a name given with --host.
 Pages of other sites can link to the page, but cannot read it. zkr keeps up to 64 open
@@ -144,7 +146,7 @@ func (a *app) ui() *cobra.Command {
 	f.StringVar(&d.listen, "listen", "127.0.0.1:8380", "`host:port` to listen on; port 0: any free port")
 	f.StringSliceVar(&d.hosts, "host", nil, "further host `names` that requests may use; with --allow-remote, IP addresses are always accepted")
 	d.access.addFlags(f)
-	f.BoolVar(&d.actions, "actions", false, "let authenticated users break locks and depose leaders; needs a user's name: --web-config or --trust-header")
+	f.BoolVar(&d.actions, "actions", false, "let authenticated users break locks, depose leaders, and cancel and retry tasks; needs a user's name: --web-config or --trust-header")
 	return cmd
 }
 

@@ -7,11 +7,11 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 )
 
-// addBreaks adds to a mutex or an election who has taken it away from whom, the newest first,
-// from the records beside its path.
+// addBreaks adds to a lock, a semaphore or an election who has taken it away from whom, the
+// newest first, from the records beside its path.
 func (l *looker) addBreaks(t *Thing, s *spot) {
 	folder := l.find(s.Path + lockformat.BreaksSuffix)
-	if folder == nil || t.Kind != Mutex && t.Kind != Election || folder.ephemeral() {
+	if folder == nil || folder.ephemeral() {
 		return
 	}
 	for _, c := range folder.children {

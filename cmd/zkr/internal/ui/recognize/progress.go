@@ -18,6 +18,8 @@ type RunningTask struct {
 	Total    int64     `json:"total,string"`
 	Note     string    `json:"note,omitempty"`
 	Reported time.Time `json:"reported"`
+	// Whole is the id as it is: ID may be cut.
+	Whole string `json:"-"`
 }
 
 // maxRunning bounds the listed running tasks.
@@ -34,6 +36,7 @@ func (st *TaskState) readProgress(workers *spot) {
 			st.Running = append(st.Running, RunningTask{
 				Path: c.Path, ID: Text([]byte(a.Task.ID), idWidth), Worker: Text([]byte(taskformat.WorkerName(w.name)), idWidth),
 				Done: a.Progress.Done, Total: a.Progress.Total, Note: Text([]byte(a.Progress.Note), 200), Reported: time.UnixMilli(c.Stat.Mtime),
+				Whole: a.Task.ID,
 			})
 		}
 	}

@@ -67,6 +67,7 @@ func recognizeLeases(l *looker, s *spot) *Thing {
 	if t.Strangers = len(held.children) - len(hold.Entries); t.Strangers > 0 {
 		t.addProblem(Warn, held.Path, "%s: Curator counts a permit for each", formatSeveral(t.Strangers, "child of leases is not a lease", "children of leases are not leases"))
 	}
+	l.addBreaks(t, s)
 	t.State = formatSeveral(t.Permits.Held, "permit is held", "permits are held")
 	if n := t.Waiting(); n > 0 {
 		t.State += ", " + formatSeveral(n, "waits", "wait")

@@ -69,6 +69,8 @@ type Task struct {
 	Attempt int       `json:"attempt"`
 	Error   string    `json:"error,omitempty"`
 	Ended   time.Time `json:"ended,omitzero"`
+	// Whole is the id as it is: ID may be cut.
+	Whole string `json:"-"`
 }
 
 // TaskStates are the states of tasks, in their order.
@@ -187,6 +189,7 @@ func (st *TaskState) readTasks(t *Thing, tasks *spot) {
 			if r.State == taskformat.Dead || r.State == taskformat.Failed {
 				st.Trouble = append(st.Trouble, Task{
 					Path: c.Path, ID: Text([]byte(r.ID), idWidth), State: string(r.State), Attempt: r.Attempt, Ended: r.FinishedAt, Error: Text([]byte(r.LastFailure), 200),
+					Whole: r.ID,
 				})
 			}
 		}
