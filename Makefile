@@ -5,7 +5,7 @@ SEEDS ?= 1000
 SOAK ?= Soak|Seeds|Random|Stress|UnderEveryFault|UnderEveryTwo|RoundsOf|ManyTasks|ThousandsOf|IsShared
 SOAK_TIMEOUT ?= 24h
 
-.PHONY: txnlogs watch-demo ztest test race lint vet ci soak image newer upgrade keepers versions prove kubernetes s3 newcomer tidy modules snapshot release-check api mutants fuzz
+.PHONY: txnlogs watch-demo ztest test race lint vet ci soak image newer upgrade keepers sharing versions prove kubernetes s3 newcomer tidy modules snapshot release-check api mutants fuzz
 
 test: ## all tests of all modules of the workspace, and a list of those that were not run
 	$(GO) run ./internal/gotest -count=1 work
@@ -19,6 +19,9 @@ newcomer: ## the README's commands on a Debian that has Go and nothing else, as 
 
 keepers: ## random histories and every fault, on imitations of Keepers; not in CI: a lost session writes late now and then
 	scripts/test-keepers.sh
+
+sharing: ## random histories and every fault, with sessions that share their heartbeats
+	scripts/test-sharing.sh
 
 versions: ## processes of zkr of an earlier revision (REV) and of this one on the same paths
 	scripts/check-versions.sh $(REV)

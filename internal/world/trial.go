@@ -154,10 +154,12 @@ func (tr Trial) setup(e *matrix.Env) error {
 	p.ledgers[0].shows = tr.Shows
 	var err error
 	ctx := context.Background()
-	if p.Tested, err = session.Connect(ctx, e.Addrs(), &session.Options{Dialer: e.Dial, Observer: p.ledgers[0]}); err != nil {
+	tested := withSharing(session.Options{Dialer: e.Dial, Observer: p.ledgers[0]})
+	if p.Tested, err = session.Connect(ctx, e.Addrs(), &tested); err != nil {
 		return err
 	}
-	if p.Other, err = session.Connect(ctx, e.Addrs(), &session.Options{Dialer: e.DialOther, Observer: p.ledgers[1]}); err != nil {
+	other := withSharing(session.Options{Dialer: e.DialOther, Observer: p.ledgers[1]})
+	if p.Other, err = session.Connect(ctx, e.Addrs(), &other); err != nil {
 		return err
 	}
 	e.State = p

@@ -70,6 +70,7 @@ func (w *World) ClientAt(addr string, o session.Options) *session.Client {
 		o.Dialer = w.Server.Client(fmt.Sprintf("c%d", w.n))
 	}
 	l := NewLedger()
+	o = withSharing(o)
 	o.Observer = observe.Join(o.Observer, l)
 	c, err := session.Connect(w.Ctx, addr, &o)
 	require.NoError(w, err)
