@@ -39,7 +39,7 @@ func (a *app) exercise(ctx context.Context, client *session.Client, r *report, v
 	}
 	// Also after an error: a create whose reply was lost may have succeeded.
 	defer func() {
-		if failed := removeScratch(ctx, client, scratch); failed != nil {
+		if failed := removeScratch(ctx, client, scratch, max(cli.CloseLimit, a.Flags.ConnectTimeout)); failed != nil {
 			r.addFindings(doctor.Failed(scratch, failed))
 		}
 	}()
@@ -57,9 +57,10 @@ func (a *app) exercise(ctx context.Context, client *session.Client, r *report, v
 	return a.failover(ctx, r, scratch)
 }
 
-// removeScratch removes the scratch path, in the next session if the session is lost.
-func removeScratch(ctx context.Context, client *session.Client, scratch string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cli.CloseLimit)
+// removeScratch removes the scratch path, in the next session if the session is lost. After
+// several lost sessions, a client waits up to five seconds before the next one.
+func removeScratch(ctx context.Context, client *session.Client, scratch string, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	var err error
 	for lost := true; lost && ctx.Err() == nil; lost = session.IsSessionLoss(err) {

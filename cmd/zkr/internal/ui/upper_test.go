@@ -144,7 +144,8 @@ func TestDispatchQueuesAreRecognized(t *testing.T) {
 	assert.WithinDuration(t, time.Now(), one.Reported, limit)
 	assert.Contains(t, one.Path, path+"/workers/mailer-1~")
 	assert.Contains(t, one.ID, "mail-")
-	one.Path, one.ID, one.Reported = "", "", time.Time{}
+	assert.Equal(t, one.ID, one.Whole)
+	one.Path, one.ID, one.Whole, one.Reported = "", "", "", time.Time{}
 	assert.Equal(t, recognize.RunningTask{Worker: "mailer-1", Done: 1000, Total: 2000, Note: "lines"}, one)
 	require.Len(t, thing.Tasks.Trouble, 1)
 	assert.Equal(t, "mail-2", thing.Tasks.Trouble[0].ID)
