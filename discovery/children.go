@@ -50,13 +50,41 @@ func listNames(ctx context.Context, s *session.Session, dir string, wanted func(
 	return names, err
 }
 
-// listChildrenIn is listChildren in one session.
+// listings bounds the listings of children that change during the reads.
+const listings = 4
+
+// listChildrenIn is listChildren in one session. A child that has gone between the listing and
+// its read may have been replaced by another one in the same transaction, as a sequential
+// instance is in its next session: the names are then listed again, a few times at most, and
+// the new ones are read.
 func listChildrenIn(ctx context.Context, s *session.Session, dir string, wanted func(name string) bool) ([]child, error) {
-	names, err := listNames(ctx, s, dir, wanted)
-	if err != nil {
-		return nil, err
+	found := map[string]child{}
+	for tries := 1; ; tries++ {
+		names, err := listNames(ctx, s, dir, wanted)
+		if err != nil {
+			return nil, err
+		}
+		missing := slices.DeleteFunc(slices.Clone(names), func(name string) bool { _, ok := found[name]; return ok })
+		gone, err := readChildren(ctx, s, dir, missing, found)
+		if err != nil {
+			return nil, err
+		}
+		if gone > 0 && tries < listings {
+			continue
+		}
+		out := make([]child, 0, len(names))
+		for _, name := range names {
+			if c, ok := found[name]; ok {
+				out = append(out, c)
+			}
+		}
+		slices.SortFunc(out, func(a, b child) int { return inOrder(a.Stat.Czxid, b.Stat.Czxid, a.Path, b.Path) })
+		return out, nil
 	}
-	out := make([]child, 0, len(names))
+}
+
+// readChildren reads children into found, and returns how many of them have gone.
+func readChildren(ctx context.Context, s *session.Session, dir string, names []string, found map[string]child) (gone int, err error) {
 	reads := make([]*session.Future[session.Seen], len(names))
 	for n, name := range names {
 		for ahead := n; ahead < min(n+window, len(names)) && reads[ahead] == nil; ahead++ {
@@ -69,14 +97,14 @@ func listChildrenIn(ctx context.Context, s *session.Session, dir string, wanted 
 		}
 		switch {
 		case errors.Is(err, session.ErrNoNode):
+			gone++
 		case err != nil && !errors.Is(err, session.ErrNoAuth):
-			return nil, err
+			return gone, err
 		default:
-			out = append(out, child{session.Node{Path: path, Data: seen.Data, Stat: seen.Stat}, err})
+			found[name] = child{session.Node{Path: path, Data: seen.Data, Stat: seen.Stat}, err}
 		}
 	}
-	slices.SortFunc(out, func(a, b child) int { return inOrder(a.Stat.Czxid, b.Stat.Czxid, a.Path, b.Path) })
-	return out, nil
+	return gone, nil
 }
 
 // inOrder orders znodes by when they were made. One transaction may make several.

@@ -162,7 +162,9 @@ func (r *Registry) ServiceCounts(ctx context.Context) ([]ServiceCount, error) {
 
 // Instances lists the instances of a service in the order of their registration.
 // The names are as of one moment, which precedes the call if the server lags behind,
-// and the data of each instance was read a little later; both may have changed since.
+// and the data of each instance was read at about that moment; both may have changed
+// since. An instance that stays registered is in the list, also while a
+// DynamicSequential instance gets another znode.
 // A majority of the servers has confirmed an empty list. A znode with other
 // content, or without the right to read it, is listed with Err set. A service
 // that does not exist has no instances.

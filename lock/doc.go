@@ -40,10 +40,10 @@
 //     context ends before the servers can grant the lock to another client.
 //   - This has three exceptions, for which the token and the guard are made:
 //     a pause of the holder's own process (a stopped process, a suspended
-//     machine); a holder's znode that an administrator or [Mutex.Break]
-//     deletes, of which the holder learns within a heartbeat, or when its
-//     process runs again; and an ensemble that loses acknowledged
-//     transactions. docs/guarantees.md has the details.
+//     machine); a holder's znode that an administrator, [Mutex.Break] or
+//     [Semaphore.Break] deletes, of which the holder learns within a
+//     heartbeat, or when its process runs again; and an ensemble that loses
+//     acknowledged transactions. docs/guarantees.md has the details.
 //   - After a pause, Held.Context().Err() is correct at once. For a derived
 //     context call session.ContextErr, because the derived context's own Err
 //     may be nil for some hundred milliseconds more.

@@ -32,10 +32,10 @@
 //     to a client that the holder excludes.
 //   - This has three exceptions, for which the token and the guard are made:
 //     a pause of the holder's own process (a stopped process, a suspended
-//     machine); a holder's znode that an administrator deletes, of which the
-//     holder learns within a heartbeat, or when its process runs again; and an
-//     ensemble that loses acknowledged transactions. docs/guarantees.md has
-//     the details.
+//     machine); a holder's znode that an administrator or [RWMutex.Break]
+//     deletes, of which the holder learns within a heartbeat, or when its
+//     process runs again; and an ensemble that loses acknowledged
+//     transactions. docs/guarantees.md has the details.
 //   - Contenders are served in the order of arrival: no reader passes a writer
 //     that came earlier, so neither writers nor readers starve.
 //   - Of two holds that exclude each other, the later hold has the greater
