@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -67,6 +68,47 @@ func TestRecorderThatIsKilledGoesOn(t *testing.T) {
 	assert.True(t, hasLine(h.out.String(), []string{"warn", "files", "nothing was recorded from", "the recorder did not run"}), h.out)
 	h = start(t, command("", "history", "--logs", dir, "--logs", scene)).ends(exit.CodeUsage)
 	assert.Contains(t, h.err.String(), "which must be the only --logs")
+}
+
+// A recorder that is stopped for longer than its session lives tells of the gap, and does not say
+// who held in the gap. When its folder is deleted, it goes on in a new one.
+func TestRecorderThatIsStoppedGoesOn(t *testing.T) {
+	b := newBed(t)
+	dir := filepath.Join(t.TempDir(), "recording")
+	z := b.start("record", dir)
+	z.says("recording ")
+	first, second := b.client(), b.client()
+	held, err := lock.New(first, "/locks/report", &lock.Options{ID: "one"}).Lock(b.ctx)
+	require.NoError(t, err)
+	eventually(t, func() bool { return len(recorded(t, dir)) == 1 }, "the hold is on the disk")
+	z.signal(syscall.SIGSTOP)
+	stopped := time.Now()
+	require.NoError(t, held.Unlock(b.ctx))
+	_, err = lock.New(second, "/locks/report", &lock.Options{ID: "two"}).Lock(b.ctx)
+	require.NoError(t, err)
+	eventually(t, func() bool { return time.Since(stopped) > 1500*time.Millisecond }, "the pause is long")
+	for _, s := range b.srv.Sessions() {
+		one, err := first.Session(b.ctx)
+		require.NoError(t, err)
+		two, err := second.Session(b.ctx)
+		require.NoError(t, err)
+		if s.ID != one.ID() && s.ID != two.ID() {
+			require.NoError(t, b.srv.ExpireSession(s.ID))
+		}
+	}
+	z.signal(syscall.SIGCONT)
+	z.says("; not recorded since ")
+	h := start(t, command("", "history", "/locks", "--logs", dir)).ends(0)
+	assert.True(t, hasLine(h.out.String(), []string{"/locks/report", "one", "holds", "gone after"}), h.out)
+	assert.Contains(t, h.err.String(), ": the connection was lost")
+	h = start(t, command("", "history", "/locks", "--logs", dir, "--at", stopped.Add(700*time.Millisecond).Format(time.RFC3339Nano))).ends(0)
+	assert.True(t, hasLine(h.out.String(), []string{"/locks/report", "one", "perhaps holds", "gone after"}), h.out)
+
+	require.NoError(t, os.RemoveAll(dir))
+	z.says("was deleted, replaced or shortened")
+	eventually(t, func() bool { return len(recorded(t, dir)) == 1 }, "the recording has begun again")
+	z.signal(syscall.SIGTERM)
+	z.ends(0)
 }
 
 func TestRecorderSaysWhatItRecords(t *testing.T) {

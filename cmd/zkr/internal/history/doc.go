@@ -34,4 +34,11 @@
 // which the recorder saw them, by its own clock, and no zxid. A recording does not tell by
 // which session a znode was removed: a stay has the end Gone, or GoneWithSession if the session
 // has probably ended. A stay that came and went between two reads is missing.
+//
+// A hold that an operator broke has the end Broken if its record is in the recording. The
+// record and the end of the hold are seen apart, in any order, so the reader looks for a record
+// of the same token and session that was seen at about the same time.
+//
+// After servers were restored from a backup, or recreated, a znode counts as the same only if
+// both its czxid and its time of creation are the same: a hold never goes on with another token.
 package history

@@ -53,6 +53,7 @@ type Reader struct {
 	start  *start
 	know   recognize.Recognizer
 	stays  stays
+	breaks *breaks // of a recording, or nil
 	sum    Summary
 	began  bool // the first state exists
 }
@@ -84,12 +85,15 @@ func NewReader(root string, folders []*txnlog.Folder, o *Options) (*Reader, erro
 // recording.ErrNoFiles, or is one of the file system.
 func NewRecordingReader(root string, folder *recording.Folder, o *Options) (*Reader, error) {
 	r := newReader(root, o)
-	src := folder.Read(r.o.Report)
+	src := newAhead(folder, r.o.Report)
+	r.breaks = &breaks{known: map[string]*seenBreak{}, ahead: src}
+	r.stays.findBreak = r.breaks.find
 	var last txnlog.Zxid
-	at, file, err := src.Start(func(z *recording.Znode) {
+	at, file, err := src.start(func(z *recording.Znode, at time.Time) {
 		n := z.Node()
 		last = max(last, n.Stat.Czxid, n.Stat.Mzxid, n.Stat.Pzxid)
 		r.tree.load(n)
+		r.breaks.load(z, at)
 	})
 	if err != nil {
 		_ = src.Close() // only read
@@ -114,7 +118,7 @@ func newReader(root string, o *Options) *Reader {
 	if r.o.Report == nil {
 		r.o.Report = func(txnlog.Finding) {}
 	}
-	r.stays = stays{open: map[place]*Stay{}, of: map[string]map[place]bool{}, began: r.o.Began, granted: r.o.Granted, ended: r.o.Ended}
+	r.stays = stays{open: map[place]*Stay{}, of: map[string]map[place]bool{}, began: r.o.Began, granted: r.o.Granted, ended: r.o.Ended, findBreak: loggedBreak}
 	return r
 }
 
@@ -161,8 +165,8 @@ func (r *Reader) Run(ctx context.Context) (Summary, error) {
 
 // reachEnd notes that a recording may go on after its last change.
 func (r *Reader) reachEnd() {
-	if src, ok := r.source.(*recording.Reader); ok && src.Reached().After(r.sum.Last.Time) {
-		r.sum.Last = Moment{Time: src.Reached()}
+	if src, ok := r.source.(*ahead); ok && src.src.Reached().After(r.sum.Last.Time) {
+		r.sum.Last = Moment{Time: src.src.Reached()}
 	}
 }
 
@@ -178,6 +182,9 @@ func (r *Reader) applyTxn(txn *txnlog.Txn) {
 	}
 	r.sum.Last = at
 	r.sum.Transactions++
+	if r.breaks != nil {
+		r.breaks.apply(txn)
+	}
 	changed := r.tree.apply(txn)
 	if len(changed) == 0 || !r.began {
 		return

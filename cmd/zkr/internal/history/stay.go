@@ -25,16 +25,16 @@ const (
 	Closed How = "session closed"
 	// Expired: the servers expired the session.
 	Expired How = "session expired"
-	// Gone and GoneWithSession: a recording does not tell who removed the znode. All
+	// Gone and GoneWithSession: a recording does not tell which session removed the znode. All
 	// znodes of the session, two at least, went at the same moment: it was probably closed,
 	// or expired.
 	Gone            How = "gone"
 	GoneWithSession How = "gone with its session"
 	// Removed: another session, Stay.By, removed the znode; or the znode is no longer recognized.
 	Removed How = "removed"
-	// Broken: an operator took the hold away, as "zkr lock break", "zkr rwlock
-	// break" and "zkr elect depose" do.
-	// Stay.BrokenBy and Stay.Reason are those of the record, and Stay.By is the session.
+	// Broken: an operator took the hold away, as "zkr lock break", "zkr rwlock break" and "zkr
+	// elect depose" do. Stay.BrokenBy and Stay.Reason are those of the record, and Stay.By is
+	// the session, which a recording does not tell.
 	Broken How = "broken"
 	// Replaced: the same znode has another role from then on, as after a downgrade.
 	Replaced How = "role changed"
@@ -75,7 +75,7 @@ type Stay struct {
 	BrokenBy string `json:"broken_by,omitempty"`
 	Reason   string `json:"reason,omitempty"`
 
-	czxid int64
+	czxid, ctime int64
 }
 
 // Has reports whether the client got what it came for.
@@ -115,6 +115,15 @@ func (s *Stay) Held() (time.Duration, bool) {
 // Covers reports whether the stay had begun at a moment, and not ended.
 func (s *Stay) Covers(at time.Time) bool {
 	return !s.Entered.Time.After(at) && (s.Ended == nil || s.Ended.Time.After(at))
+}
+
+// IsUncertainAt reports whether a moment is in a gap of a recording in which the client got, or
+// lost, what it came for.
+func (s *Stay) IsUncertainAt(at time.Time) bool {
+	within := func(after *time.Time, before *Moment) bool {
+		return after != nil && before != nil && !at.Before(*after) && !at.After(before.Time)
+	}
+	return within(s.GrantedAfter, s.Granted) || within(s.EndedAfter, s.Ended)
 }
 
 // HasAt reports whether the client had at a moment what it came for.

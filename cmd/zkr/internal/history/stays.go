@@ -17,6 +17,8 @@ type stays struct {
 	of map[string]map[place]bool
 	// began, granted and ended are called in the order of the transactions.
 	began, granted, ended func(*Stay)
+	// findBreak finds the record of an operator who takes the hold away by a transaction.
+	findBreak func(*Stay, *txnlog.Txn) (lockformat.Break, bool)
 }
 
 // place identifies a stay among those that last.
@@ -40,7 +42,11 @@ func (y *stays) step(d recognize.Delta, tree *tree, at Moment, txn *txnlog.Txn) 
 	for _, t := range d.Come {
 		for _, p := range partsOf(t) {
 			a := arrival{place{t.Path, p.znode, p.resource}, p, t}
-			delete(left, a.place)
+			if s := y.open[a.place]; s != nil && !s.isOf(tree.nodes[p.znode]) {
+				left[a.place] = true // the znode was made again
+			} else {
+				delete(left, a.place)
+			}
 			come = append(come, a)
 		}
 	}
@@ -71,29 +77,27 @@ func sortedPlaces(all map[place]bool) []place {
 // arrive takes a part of a thing that has come, or changed.
 func (y *stays) arrive(at place, p part, t *recognize.Thing, tree *tree, now Moment, txn *txnlog.Txn) {
 	n := tree.nodes[p.znode]
-	var czxid int64
-	if n != nil {
-		czxid = n.Stat.Czxid
-	}
 	s := y.open[at]
-	switch {
-	case s == nil:
-	case s.czxid != czxid:
-		y.end(at, now, txn)
-		s = nil
-	case s.Has() && s.As != p.as && t.Kind == recognize.RWLock: // a downgrade
+	if s != nil && s.Has() && s.As != p.as && t.Kind == recognize.RWLock { // a downgrade
 		y.finish(at, now, Replaced, 0)
 		s = nil
 	}
 	if s == nil {
 		s = &Stay{
-			Path: t.Path, Znode: p.znode, Resource: p.resource, Session: p.session, czxid: czxid,
+			Path: t.Path, Znode: p.znode, Resource: p.resource, Session: p.session,
 			Entered: now, Before: txn == nil && p.has,
 		}
+		if n != nil {
+			s.czxid, s.ctime = n.Stat.Czxid, n.Stat.Ctime
+		}
 		if p.resource == "" && n != nil && (txn == nil || txn.Observed && creates(txn, p.znode)) {
-			s.Entered = Moment{n.Created(), txnlog.Zxid(czxid)}
-			if txn != nil && txn.After.IsZero() {
+			s.Entered = Moment{n.Created(), txnlog.Zxid(s.czxid)}
+			switch {
+			case txn == nil:
+			case txn.After.IsZero():
 				now = s.Entered // a grant at once
+			case s.Entered.Time.Before(txn.After): // it exists again, as in a backup
+				s.Entered.Time = txn.After
 			}
 		}
 		y.open[at] = s
@@ -146,7 +150,16 @@ func (s *Stay) describe(p part, t *recognize.Thing) {
 // stands reports whether the znode of a stay exists. A resource is no znode of its owner's.
 func (s *Stay) stands(tree *tree) bool {
 	n := tree.nodes[s.Znode]
-	return n != nil && n.Stat.Czxid == s.czxid && s.Resource == ""
+	return n != nil && s.isOf(n) && s.Resource == ""
+}
+
+// isOf reports whether a znode is that of the stay. The time is there for the sake of servers
+// that were recreated, and have begun to count again.
+func (s *Stay) isOf(n *recognize.Node) bool {
+	if n == nil {
+		return s.czxid == 0
+	}
+	return n.Stat.Czxid == s.czxid && n.Stat.Ctime == s.ctime
 }
 
 // end ends a stay by a transaction.
@@ -155,9 +168,16 @@ func (y *stays) end(at place, now Moment, txn *txnlog.Txn) {
 	owner := int64(s.Session)
 	s.EndedAfter = afterOf(txn)
 	now = s.notBefore(now, txn)
-	switch {
+	var by recognize.SessionID
+	if txn != nil && !txn.Observed {
+		by = recognize.SessionID(txn.Session)
+	}
+	switch b, broken := y.findBreak(s, txn); {
 	case txn == nil:
 		y.finish(at, now, Removed, 0)
+	case broken:
+		s.BrokenBy, s.Reason = b.By, b.Reason
+		y.finish(at, now, Broken, by)
 	case txn.SessionEnded:
 		y.finish(at, now, GoneWithSession, 0)
 	case txn.Observed:
@@ -169,25 +189,21 @@ func (y *stays) end(at place, now Moment, txn *txnlog.Txn) {
 	case txn.Session == owner:
 		y.finish(at, now, Released, 0)
 	default:
-		how := Removed
-		if b, ok := s.findBreak(txn); ok {
-			how, s.BrokenBy, s.Reason = Broken, b.By, b.Reason
-		}
-		y.finish(at, now, how, recognize.SessionID(txn.Session))
+		y.finish(at, now, Removed, by)
 	}
 }
 
-// findBreak finds the record of an operator who takes the hold away: the record is created
-// in the transaction that deletes the znode.
-func (s *Stay) findBreak(txn *txnlog.Txn) (lockformat.Break, bool) {
-	if s.Token == 0 {
+// loggedBreak finds the record of an operator who takes the hold away in a log: the record is
+// created in the transaction that deletes the znode.
+func loggedBreak(s *Stay, txn *txnlog.Txn) (lockformat.Break, bool) {
+	if s.Token == 0 || txn == nil || txn.Session == int64(s.Session) {
 		return lockformat.Break{}, false
 	}
 	record := lockformat.BreakPath(s.Path, s.Token)
 	for _, c := range txn.Changes {
 		if c.Path == record && c.Type.Creates() {
 			b, err := lockformat.ParseBreak(c.Data)
-			return b, err == nil
+			return b, err == nil && b.Token == s.Token
 		}
 	}
 	return lockformat.Break{}, false

@@ -24,10 +24,12 @@ several servers, --logs is given for each, best as NAME=DIR; their transactions 
 merged, and disagreements between servers are shown.
 
 DIR may also be a recording of "zkr record". A recording has what a client saw: it does not
-tell who removed a znode, so the end of a hold is "gone", or "gone with its session" if all
-znodes of the session went at once. Ends have the time of the recorder's clock. A hold that
-ended in a gap of the recording, as in an outage, has the two moments between which it
-ended. The gaps within the time that is shown are listed at the end.
+tell which session removed a znode, so the end of a hold is "gone", or "gone with its session"
+if all znodes of the session went at once. If an operator broke the hold, and the record of
+that is in the recording, the end is "broken by". Ends have the time of the recorder's clock.
+A hold that ended in a gap of the recording, as in an outage, has the two moments between
+which it ended; --at shows it as "perhaps holds" between them. The gaps within the time that
+is shown are listed at the end, with their reasons.
 
 --at shows a moment alone, --from and --to what lasted within a time. A moment is
 "2026-11-26 03:12:00", 2026-11-26T03:12:00Z, 03:12 (the last one before now), or 90m

@@ -24,7 +24,7 @@ type printer struct {
 	begun    bool // the header was printed
 	lines    int
 	findings int      // about the files
-	gaps     []string // of a recording, within the interval
+	gaps     []string // of a recording, and its clock
 	serious  int
 	err      error // of printing
 }
@@ -67,8 +67,12 @@ func (p *printer) stay(s *history.Stay) {
 		if !s.HasAt(p.from) {
 			state.Granted, state.As = nil, waitingFor(s)
 		}
+		as := asOf(&state)
+		if s.IsUncertainAt(p.from) {
+			as = "perhaps " + asOf(s)
+		}
 		p.add([]string{"PATH", "KIND", "WHO", "AS", "SINCE", "FOR", "TOKEN", "SESSION", "THEN"}, []string{
-			s.Path, string(s.Kind), s.Client(), asOf(&state), since(&state), lasted(p.from, &state), token(&state), cli.OrElse(s.Session.String(), "-"), then(s),
+			s.Path, string(s.Kind), s.Client(), as, since(&state), lasted(p.from, &state), token(&state), cli.OrElse(s.Session.String(), "-"), then(s),
 		}, s)
 	default:
 		p.add([]string{"FROM", "TO", "PATH", "WHO", "AS", "WAITED", "HELD", "TOKEN", "END"}, []string{
@@ -157,9 +161,16 @@ func (p *printer) finding(f txnlog.Finding) {
 	p.noteGap(f)
 }
 
-// noteGap remembers a gap of a recording within the interval.
+// noteGap remembers a gap of a recording within the interval, and that a clock was set back
+// before the end of the interval.
 func (p *printer) noteGap(f txnlog.Finding) {
-	if !f.Since.IsZero() && !f.Until.Before(p.from) && (p.to.IsZero() || !f.Since.After(p.to)) {
+	if f.Since.IsZero() || !p.to.IsZero() && f.Since.After(p.to) {
+		return
+	}
+	switch {
+	case f.Until.IsZero():
+		p.gaps = append(p.gaps, fmt.Sprintf("%s: %v", cli.Timestamp(f.Since), f.Err))
+	case !f.Until.Before(p.from):
 		p.gaps = append(p.gaps, fmt.Sprintf("nothing was recorded from %s to %s: %v", cli.Timestamp(f.Since), cli.Timestamp(f.Until), f.Err))
 	}
 }

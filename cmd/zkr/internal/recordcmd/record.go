@@ -25,18 +25,28 @@ size. A recorder that is killed loses at most the last second, and one that is s
 again continues in the same folder, with a gap. Two recorders cannot write to one
 folder. "zcat FILE | jq" shows the records.
 
+The recording has a gap where something is missing, with the two moments and the reason: the
+connection was lost, the recorder was paused, the disk was full, its file or folder was
+deleted, the servers were restored from a backup or recreated. While the disk is full, the
+recorder tries again every 10 seconds. A deleted folder is made again, but not the one that
+it was in. If this machine's clock is set back, the times of the recording run at half speed
+until the clock has caught up, and the recording says so.
+
 A client does not see everything, and the recording says so. States that follow each
 other faster than they can be read are missing, and so is a znode that is created and
 deleted in that time. The session that deleted a znode is unknown: zkr history shows "gone",
 or "gone with its session" if all ephemeral znodes of a session, two at least, went at the same
-moment. Deletions have the time of this machine's clock. After a lost connection, the
-recording has the differences, with the two moments between which they happened.
+moment, or "broken by" if "zkr lock break" or "zkr elect depose" has left its record, which is
+beside the path of the lock and must be below --root, too. Deletions have the time of this
+machine's clock. After a lost connection, the recording has the differences, with the two
+moments between which they happened.
 
 Recordings have the data of znodes, which may be secret: the files can be read by their
 owner alone. --max-data limits how much of each znode's data is kept; of data that no
 recipe has written, at most 64 KiB of JSON and 4 KiB of anything else are kept. Znodes
 that the credentials may not read are left out. All znodes are in memory: path, data,
-and some 600 bytes for each.
+and some 600 bytes for each. Changes that wait for a slow disk take 64 MiB at most; if
+more wait, the recording has a gap.
 `
 
 // settings are the arguments of "zkr record".
@@ -133,6 +143,10 @@ func (a *app) print(e recorder.Event) error {
 	switch {
 	case e.Kind == "lost":
 		return a.Printf("%s  the connection is lost; nothing is recorded until it is back\n", cli.Timestamp(e.At))
+	case e.Kind == "full":
+		return a.Printf("%s  nothing is recorded until there is room: %s\n", cli.Timestamp(e.At), e.Why)
+	case e.Kind == "clock":
+		return a.Printf("%s  %s\n", cli.Timestamp(e.At), e.Why)
 	case e.Kind == "stopped":
 		return a.Printf("%s  stopped after %s\n", cli.Timestamp(e.At), cli.Count(e.Changes, "change"))
 	case e.After.IsZero():

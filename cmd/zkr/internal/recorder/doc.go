@@ -5,7 +5,30 @@
 // A Recorder follows a view of package cache, and writes what the view reports to a
 // recording.Writer. Each time that a connection begins, the recorder compares all znodes with
 // those recorded before: the differences happened in the gap between the two connections. The
-// changes of one connection are written in batches, several a second.
+// changes of one connection are written in batches, several a second. A change has the time at
+// which its event came, however long it then waits for the disk.
+//
+// # Gaps
+//
+// A gap of the recording has two moments and a reason. These are gaps:
+//
+//   - The connection was lost. The reason also tells that the servers went back to an older
+//     state (restored from a backup, or recreated), if a znode is older than before or the
+//     servers refused the session for good.
+//   - The process was stopped for five seconds or more, as by SIGSTOP, or with its machine. After
+//     a pause of one second or more, changes have the two moments of a gap, without its record.
+//   - The disk was full: the recorder tries every ten seconds to begin a file. Any other error of
+//     the disk ends the recorder.
+//   - The file was deleted, replaced or shortened, or its folder was deleted: what was in the
+//     file is lost, so the gap begins with the file.
+//   - Changes came faster than they could be written, for long.
+//   - The recorder did not run.
+//
+// # The clock
+//
+// Times are those of the machine's clock, but they never go back: if the machine's clock is set
+// back, or is behind the end of an earlier recording, the recorder's clock runs at half speed
+// until the machine's has caught up, and the recording has a record of that.
 //
 // # What a recording has, and what it does not have
 //
@@ -25,5 +48,7 @@
 //
 // # Memory
 //
-// The znodes are in memory: their paths and data, and some 600 bytes for each.
+// The znodes are in memory: their paths and data, and some 600 bytes for each. Changes that
+// wait for a slow disk take Options.MaxWaiting at most, besides the data that they share with
+// the znodes. The differences after a gap are in memory, too, while they are written.
 package recorder

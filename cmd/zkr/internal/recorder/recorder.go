@@ -2,8 +2,10 @@ package recorder
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/cache"
@@ -21,72 +23,46 @@ const (
 	longest = 500 * time.Millisecond
 	// proofs is the time between two records that nothing is missing.
 	proofs = time.Second
-	// buffer is the number of events that may wait for the recorder.
-	buffer = 1 << 16
+	// buffer is the number of events that may wait for the inbox, which takes them at once.
+	buffer = 1 << 12
+	// fullPause is the time between two attempts to write to a full disk.
+	fullPause = 10 * time.Second
 )
 
-// DefaultMaxData is the default of Options.MaxData: the largest records of the recipes fit.
-const DefaultMaxData = 300 << 10
-
-// Event is something that a user of the recorder should know.
-type Event struct {
-	// Kind is "recording" when the recording has begun or goes on after a gap, "lost" when
-	// the connection is lost, and "stopped" at the end.
-	Kind string `json:"event"`
-	// At is when it happened. After is the beginning of the gap.
-	At    time.Time `json:"at"`
-	After time.Time `json:"not_recorded_after,omitzero"`
-	// Why is the reason of the gap.
-	Why string `json:"why,omitempty"`
-	// Znodes is the number of znodes, and Changes that of the changes so far.
-	Znodes  int `json:"znodes"`
-	Changes int `json:"changes"`
-	// Files and Bytes are those of the whole recording.
-	Files int   `json:"files"`
-	Bytes int64 `json:"bytes,string"`
-}
-
-// Options are the optional arguments of New. nil means all defaults.
-type Options struct {
-	// MaxData is how many bytes of each znode's data are kept. Of data that is no record of
-	// a recipe, less is kept: see recognize.NewNode. Default: DefaultMaxData.
-	MaxData int
-	// Notify is called for each event by the goroutine of Run. Default: none.
-	Notify func(Event)
-	// Progress is called after each beat, by the goroutine of Run. Default: none.
-	Progress func(Event)
-}
+// errBehind means that the disk is too slow for the changes.
+var errBehind = errors.New("changes came faster than they could be recorded")
 
 // Recorder records the znodes at and below a root.
 type Recorder struct {
-	o    Options
-	w    *recording.Writer
-	tree *cache.Tree[*recording.Znode]
+	o      Options
+	client *session.Client
+	w      *recording.Writer
+	tree   *cache.Tree[*recording.Znode]
+	clock  *clock
 
 	// The fields below belong to the goroutine of Run.
+	in      *inbox // of the present connection
 	batch   []*recording.Record
+	held    int       // the size of the batch in the inbox
 	first   time.Time // when the first event of the batch came
 	newest  time.Time // when the last event came
 	changes int
 	// proof is the moment up to which all is recorded, pending the next such moment, if no
 	// event waits by then, and noted the one of the last record.
 	proof, pending, noted time.Time
+	// why is the reason of the next gap, unless resume is not empty: the recording is
+	// suspended, for that reason. full says that the disk was found to be full.
+	why, resume string
+	full        bool
+	based       bool             // the snapshot of the present connection has come
+	session     *session.Session // of the last connection
+	refused     bool             // the servers have refused the session before
 }
 
 // New makes a recorder that writes to w, which is not closed.
 func New(client *session.Client, root string, w *recording.Writer, o *Options) *Recorder {
-	r := &Recorder{w: w}
-	if o != nil {
-		r.o = *o
-	}
-	if r.o.MaxData == 0 {
-		r.o.MaxData = DefaultMaxData
-	}
-	for _, fn := range []*func(Event){&r.o.Notify, &r.o.Progress} {
-		if *fn == nil {
-			*fn = func(Event) {}
-		}
-	}
+	r := &Recorder{w: w, client: client, o: o.withDefaults()}
+	r.clock = newClock(r.o.Clock, w.Earlier())
 	view := &cache.Options{Buffer: buffer}
 	if root == "/" {
 		// The server's own nodes have no recipes.
@@ -126,10 +102,41 @@ func (r *Recorder) record(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := r.follow(ctx, since); err != nil {
+		switch err = r.follow(ctx, since); {
+		case errors.Is(err, recording.ErrFull), errors.Is(err, recording.ErrDeleted):
+			if err = r.suspend(ctx, err); err != nil {
+				return err
+			}
+		case errors.Is(err, errBehind):
+			r.why = errBehind.Error()
+		case err != nil:
 			return err
+		default:
+			r.why = "the connection was lost"
+			r.notify(Event{Kind: "lost"})
 		}
-		r.notify(Event{Kind: "lost"})
+	}
+}
+
+// suspend gives up the present file. If the disk is full, suspend waits until the next attempt.
+func (r *Recorder) suspend(ctx context.Context, why error) error {
+	r.batch, r.held = nil, 0
+	r.w.Suspend()
+	if !errors.Is(why, recording.ErrFull) {
+		r.resume = recording.ErrDeleted.Error()
+		return nil
+	}
+	if r.resume = recording.ErrFull.Error(); !r.full {
+		r.full = true
+		r.notify(Event{Kind: "full", Why: why.Error()})
+	}
+	pause := time.NewTimer(fullPause)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+		return nil
+	case <-ctx.Done():
+		return r.finish(ctx)
 	}
 }
 
@@ -143,7 +150,7 @@ func (r *Recorder) awaitSynced(ctx context.Context) (time.Time, error) {
 			return time.Time{}, err
 		}
 		if st := r.tree.Status(); st.Synced && st.Connected {
-			return st.Since, nil
+			return st.Since, r.renewSession(ctx)
 		}
 		select {
 		case <-pause.C: // a server without a quorum, or a loss since
@@ -151,6 +158,20 @@ func (r *Recorder) awaitSynced(ctx context.Context) (time.Time, error) {
 			return time.Time{}, context.Cause(ctx)
 		}
 	}
+}
+
+// renewSession notes the session of a connection, and whether the servers have refused the
+// former one.
+func (r *Recorder) renewSession(ctx context.Context) error {
+	s, err := r.client.Session(ctx)
+	if err != nil {
+		return err
+	}
+	if former := r.session; former != nil && former != s && errors.Is(former.Err(), session.ErrRefused) {
+		r.refused = true
+	}
+	r.session = s
+	return nil
 }
 
 // isOn reports whether the view still follows the connection that began at since.
@@ -162,55 +183,72 @@ func (r *Recorder) isOn(since time.Time) bool {
 // follow records one connection, and returns nil when it is lost.
 func (r *Recorder) follow(ctx context.Context, since time.Time) error {
 	within, cancel := context.WithCancel(ctx)
-	events, over := make(chan cache.Event[*recording.Znode]), make(chan struct{})
+	r.in, r.pending = newInbox(r.clock, r.o.MaxWaiting), time.Time{}
+	r.based = false
+	over := make(chan struct{})
+	var workers sync.WaitGroup
 	defer func() {
 		cancel()
-		<-over
+		workers.Wait()
 	}()
-	// Waited for above; ends with its context, or when the tree cannot be read.
-	go func() {
+	// Waited for above; ends with its context, or with the connection.
+	workers.Go(func() {
 		defer close(over)
-		for ev, err := range r.tree.Events(within) {
-			if err != nil {
-				return // Run has the reason
-			}
-			select {
-			case events <- ev:
-			case <-within.Done():
-			}
-		}
-	}()
+		r.forward(within, r.in, since)
+	})
+	// Waited for above; ends with its context.
+	workers.Go(func() { r.in.watchPauses(within) })
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
-	r.pending = time.Time{}
-	why := "the connection was lost"
 	for {
-		var err error
+		due, lost := false, false
 		select {
 		case <-ctx.Done():
-			return r.finish(ctx)
 		case <-over:
-			return r.finish(ctx)
-		case ev := <-events:
-			// The status is read after the event has come: an event of a later
-			// connection is in the differences of that one.
-			switch {
-			case !r.isOn(since):
-				return r.flushAll()
-			case ev.Kind == cache.EventSnapshot:
-				err = r.rebase(ev.Snapshot, why)
-				why = "changes came faster than they could be recorded"
-			default:
-				r.addChange(ev)
-			}
+			lost = true
+		case <-r.in.wake:
 		case <-tick.C:
-			if !r.isOn(since) {
-				return r.flushAll()
-			}
-			err = r.writeDue()
+			due = true
 		}
-		if err != nil {
+		lost = lost || !r.isOn(since)
+		if err := r.takeChanges(); err != nil {
 			return err
+		}
+		switch {
+		case r.tree.Status().Err != nil, ctx.Err() != nil:
+			return r.finish(ctx)
+		case lost:
+			return r.flushAll()
+		case due:
+			if err := r.writeDue(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// forward puts the changes of one connection into the inbox, until the connection is lost, the
+// inbox is full, or ctx ends.
+func (r *Recorder) forward(ctx context.Context, in *inbox, since time.Time) {
+	for ev, err := range r.tree.Events(ctx) {
+		// The status is read after the event has come: an event of a later connection is
+		// in the differences of that one.
+		if err != nil || !r.isOn(since) {
+			return // Run has the reason
+		}
+		var e entry
+		switch {
+		case ev.Kind == cache.EventSnapshot:
+			e.snapshot = ev.Snapshot
+		case ev.Kind == cache.EventRemoved:
+			e.record = &recording.Record{Kind: recording.Gone, Path: ev.Path()}
+		case ev.New.Err != nil || ev.New.Value == nil: // it exists, but may not be read
+			continue
+		default:
+			e.record = ev.New.Value.SetRecord(time.Time{})
+		}
+		if !in.put(e) {
+			return
 		}
 	}
 }
@@ -228,7 +266,7 @@ func (r *Recorder) finish(ctx context.Context) error {
 }
 
 func (r *Recorder) notify(e Event) {
-	e.At = recording.Moment(time.Now())
+	e.At = recording.Moment(r.clock.now())
 	r.fill(&e)
 	r.o.Notify(e)
 }

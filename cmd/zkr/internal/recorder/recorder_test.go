@@ -32,15 +32,20 @@ type stage struct {
 // record starts a recorder of a client, and waits for the first state.
 func record(w *world.World, dir string, client *session.Client, o recorder.Options) *stage {
 	w.Helper()
+	return recordTo(w, dir, "/", client, o, nil)
+}
+
+func recordTo(w *world.World, dir, root string, client *session.Client, o recorder.Options, to *recording.Options) *stage {
+	w.Helper()
 	s := &stage{World: w, dir: dir, over: make(chan error, 1)}
 	var err error
-	s.w, err = recording.NewWriter(dir, "/", nil)
+	s.w, err = recording.NewWriter(dir, root, to)
 	require.NoError(w, err)
 	ctx, stop := context.WithCancel(w.Ctx)
 	s.stop = stop
 	w.Cleanup(stop)
 	o.Notify = func(e recorder.Event) { s.events = append(s.events, e) }
-	r := recorder.New(client, "/", s.w, &o)
+	r := recorder.New(client, root, s.w, &o)
 	// Waited for by end; ends with ctx.
 	go func() { s.over <- r.Run(ctx) }()
 	w.Pass(time.Second)

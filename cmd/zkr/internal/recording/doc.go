@@ -26,10 +26,12 @@
 // Then come, in the order in which the recorder has seen them:
 //
 //	set        a znode was created, or its data changed: the state afterwards
-//	gone       a znode was deleted
+//	gone       a znode was deleted; a set or gone that is ordered, with a moment after, was
+//	           seen late, as by a recorder that was paused
 //	gap        nothing was recorded from the moment after to the moment at; the differences
 //	           follow as set and gone with the same after
 //	alive      everything up to this moment has been recorded
+//	clock      the machine's clock was set back; the moments of the records do not go back
 //	end        the last record of a file that was closed
 //
 // # Guarantees
@@ -41,6 +43,8 @@
 //     is compared with the state so far, so that a later state is right after each gap.
 //   - The files together are at most as long as Options.MaxTotal; the oldest are removed.
 //   - Two writers never write to one folder: the file lock is locked by the system.
+//   - A file that another process deletes or shortens while it is being written, and a disk
+//     that is full, make a gap: Writer.Resume begins the next file.
 //
 // # Secrets
 //

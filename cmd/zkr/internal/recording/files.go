@@ -12,15 +12,41 @@ import (
 	"time"
 )
 
-// beginFile begins the next file with the present state.
+// beginFile begins the next file with the present state. If that fails, there is no such file.
 func (w *Writer) beginFile(at time.Time, gap *Record) error {
 	w.number++
 	path := filepath.Join(w.dir, nameOf(w.number))
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
-		return w.explain(err)
+		err = w.explain(err)
+		w.number--
+		return err
 	}
-	w.file, w.zip, w.length, w.buffer, w.limit = file, gzip.NewWriter(file), 0, 0, w.o.MaxFile
+	reached := w.reached
+	if w.begun = reached; reached.IsZero() {
+		w.begun = at
+	}
+	w.file, w.zip, w.length, w.buffer, w.limit = file, gzip.NewWriter(output{file, w.o.Write}), 0, 0, w.o.MaxFile
+	if err = w.writeState(at, gap); err == nil {
+		return nil
+	}
+	_ = file.Close()
+	_ = os.Remove(path) // a part of a state is of no use
+	w.file, w.length, w.buffer, w.reached = nil, 0, 0, reached
+	w.number--
+	return err
+}
+
+// output writes to a file.
+type output struct {
+	file  *os.File
+	write func(*os.File, []byte) (int, error)
+}
+
+func (o output) Write(b []byte) (int, error) { return o.write(o.file, b) }
+
+// writeState writes the beginning of a file.
+func (w *Writer) writeState(at time.Time, gap *Record) error {
 	if err := w.writeRecord(&Record{Kind: Begin, At: at, Version: formatVersion, Root: w.root}); err != nil {
 		return err
 	}
@@ -47,11 +73,15 @@ func (w *Writer) beginFile(at time.Time, gap *Record) error {
 	}
 	// A file has room for changes, however large the state is.
 	w.limit = max(w.o.MaxFile, 2*w.length)
-	w.last = later(w.last, at)
 	if err := w.makeRoom(); err != nil {
 		return err
 	}
-	return w.explain(w.syncFolder())
+	if err := w.explain(w.syncFolder()); err != nil {
+		return err
+	}
+	w.last = later(w.last, at)
+	w.reached = w.last
+	return nil
 }
 
 // makeRoom flushes the file, and removes the oldest files until there is room for all of it.
@@ -98,10 +128,13 @@ func (w *Writer) finishFile(why string) error {
 		err = w.explain(w.zip.Close())
 	}
 	if err == nil {
-		err = w.explain(w.measure())
+		err = w.explain(w.sync(w.file))
 	}
 	if err == nil {
-		err = w.explain(w.sync(w.file))
+		err = w.explain(w.measure())
+	}
+	if err != nil {
+		w.cutTail()
 	}
 	path := w.file.Name()
 	err = errors.Join(err, w.explain(w.file.Close()))

@@ -3,6 +3,7 @@ package recording
 import (
 	"errors"
 	"fmt"
+	"os"
 )
 
 // The defaults of Options, and the smallest values.
@@ -20,6 +21,9 @@ type Options struct {
 	// MaxTotal is the greatest length of all files together, in bytes, at least twice
 	// MaxFile. Default: DefaultMaxTotal.
 	MaxTotal int64
+	// Write writes to a file of the recording, as (*os.File).Write, the default, does. Tests
+	// fill a disk with it.
+	Write func(*os.File, []byte) (int, error)
 }
 
 // ErrInvalidArgument means that an option is invalid.
@@ -36,6 +40,9 @@ func (o *Options) WithDefaults() (Options, error) {
 	}
 	if out.MaxTotal == 0 {
 		out.MaxTotal = DefaultMaxTotal
+	}
+	if out.Write == nil {
+		out.Write = (*os.File).Write
 	}
 	switch {
 	case out.MaxFile < minMaxFile:

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -79,8 +80,8 @@ func (r *Reader) Start(load func(*Znode)) (at time.Time, file string, err error)
 func (r *Reader) Reached() time.Time { return r.last }
 
 // Next returns the next transaction: its time is the moment at which the recorder saw the
-// change. The error is io.EOF at the end. All damage is reported as findings; any other error
-// is one of the file system.
+// change, and is never before that of the former transaction. The error is io.EOF at the end.
+// All damage is reported as findings; any other error is one of the file system.
 //
 // Differences of the states before and after a gap are one transaction, and so are a znode's
 // deletion and a following creation of which only the creation was seen.
@@ -111,13 +112,13 @@ func (r *Reader) step() error {
 	switch rec.Kind {
 	case Set, Gone:
 		records := []*Record{rec}
-		for !rec.After.IsZero() {
+		for !rec.After.IsZero() && !rec.Ordered {
 			more, err := r.nextRecord()
 			if err != nil {
 				r.emit(records)
 				return r.endFile(err)
 			}
-			if more.Kind != Set && more.Kind != Gone || !more.After.Equal(rec.After) {
+			if more.Kind != Set && more.Kind != Gone || !more.After.Equal(rec.After) || more.Ordered {
 				r.ahead = more
 				break
 			}
@@ -126,6 +127,8 @@ func (r *Reader) step() error {
 		r.emit(records)
 	case Gap:
 		r.reportGap(rec.After, rec.At, rec.Why)
+	case Clock:
+		r.report(txnlog.Finding{Kind: txnlog.Disorder, Server: r.folder.Name, Since: rec.At, At: r.position(), Err: errors.New(rec.Why)})
 	}
 	r.last = later(r.last, rec.At)
 	return nil
@@ -194,15 +197,17 @@ func (r *Reader) readState() error {
 
 // continueFrom continues with the state at the beginning of a file.
 func (r *Reader) continueFrom(next *State, at time.Time, gap *Record) {
+	after, why := r.last, r.cut
+	if gap != nil {
+		after, why = gap.After, gap.Why
+	}
+	if r.state != nil && r.state.IsNewerThan(next) {
+		why = strings.TrimPrefix(why+"; "+WentBack, "; ")
+	}
+	if why != "" && !after.IsZero() {
+		r.reportGap(after, at, why)
+	}
 	if r.state != nil {
-		after := r.last
-		switch {
-		case gap != nil:
-			after = gap.After
-			r.reportGap(after, at, gap.Why)
-		case r.cut != "":
-			r.reportGap(after, at, r.cut)
-		}
 		r.emit(r.state.Differences(next, at, after))
 	}
 	r.state, r.cut, r.last = next, "", later(r.last, at)
@@ -240,7 +245,12 @@ func (r *Reader) leaveFile() {
 // reportGap reports a time of which nothing was recorded.
 func (r *Reader) reportGap(from, to time.Time, why string) {
 	r.report(txnlog.Finding{
-		Kind: txnlog.Gap, Server: r.folder.Name, Since: from, Until: to,
-		At: []txnlog.Position{{File: r.open.Path, Offset: r.lines.offset}}, Err: errors.New(why),
+		Kind: txnlog.Gap, Server: r.folder.Name, Since: from, Until: later(from, to),
+		At: r.position(), Err: errors.New(why),
 	})
+}
+
+// position is the present place in the files.
+func (r *Reader) position() []txnlog.Position {
+	return []txnlog.Position{{File: r.open.Path, Offset: r.lines.offset}}
 }

@@ -27,6 +27,7 @@ const (
 	Gone  Kind = "gone"
 	Gap   Kind = "gap"
 	Alive Kind = "alive"
+	Clock Kind = "clock"
 	End   Kind = "end"
 )
 
@@ -36,7 +37,10 @@ type Record struct {
 	// At is the moment at which the recorder has seen the change, by the recorder's clock.
 	At time.Time `json:"at"`
 	// After is set for a change that was seen late: the change happened after this moment.
-	After time.Time `json:"after,omitzero"`
+	// Changes with the same After are the differences of two states, in no order, unless
+	// they are Ordered: a connected client has seen them one after the other.
+	After   time.Time `json:"after,omitzero"`
+	Ordered bool      `json:"ordered,omitempty"`
 	// Version and Root are those of Begin.
 	Version int    `json:"version,omitempty"`
 	Root    string `json:"root,omitempty"`
@@ -49,7 +53,7 @@ type Record struct {
 	// WithSession tells of Gone that all known znodes of the owner, two at least, went at
 	// the same moment: probably the session ended.
 	WithSession bool `json:"with_session,omitempty"`
-	// Why is the reason of a Gap or End.
+	// Why is the reason of a Gap, Clock or End.
 	Why string `json:"why,omitempty"`
 }
 

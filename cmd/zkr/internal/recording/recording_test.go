@@ -251,7 +251,8 @@ func TestDamagedFileIsAGap(t *testing.T) {
 		got, err = read(t, dir)
 		require.NoError(t, err)
 		require.Equal(t, at(20), got.at)
-		require.Len(t, got.findings, 1)
+		require.Len(t, got.findings, 2)
+		require.Equal(t, txnlog.Gap, got.findings[1].Kind)
 	}
 }
 

@@ -101,6 +101,25 @@ func (s *State) apply(r *Record) {
 	}
 }
 
+// WentBack is the reason of a gap after which servers know an older state than before.
+const WentBack = "the servers went back to an older state: they were restored from a backup, or recreated"
+
+// IsNewerThan reports whether a znode of s was changed later than in next. Servers never go
+// back: a znode's mzxid grows, also when the znode is deleted and created again. The mzxid is
+// the same only if the znode is, unless the servers have begun to count again.
+func (s *State) IsNewerThan(next *State) bool {
+	for path, old := range s.nodes {
+		z := next.nodes[path]
+		if z == nil {
+			continue
+		}
+		if z.Stat.Mzxid < old.Stat.Mzxid || z.Stat.Mzxid == old.Stat.Mzxid && (z.Stat.Mtime != old.Stat.Mtime || z.Stat.Ctime != old.Stat.Ctime) {
+			return true
+		}
+	}
+	return false
+}
+
 // Differences returns the records that lead from s to next: deletions, the deepest first, and
 // then the other changes in the order of their transactions. All happened after a moment.
 func (s *State) Differences(next *State, at, after time.Time) (out []*Record) {

@@ -12,7 +12,9 @@ func (r *Reader) emit(records []*Record) {
 		return
 	}
 	first := records[0]
-	txn := &txnlog.Txn{Time: first.At, After: first.After, Observed: true, Type: txnlog.TypeMulti}
+	// The clock of a recorder that is started again may be behind that of the former one.
+	seen := later(r.last, records[len(records)-1].At)
+	txn := &txnlog.Txn{Time: seen, After: first.After, Observed: true, Type: txnlog.TypeMulti}
 	for _, rec := range records {
 		r.addChanges(txn, rec)
 		r.state.apply(rec)

@@ -16,10 +16,16 @@ var (
 	ErrOtherRoot = errors.New("the folder has a recording of other znodes")
 	// ErrTooSmall means that MaxTotal is too small for the znodes.
 	ErrTooSmall = errors.New("the largest total length is too small for the znodes")
+	// ErrFull means that the disk is full, or a quota is used up.
+	ErrFull = errors.New("the disk is full")
+	// ErrDeleted means that another process has deleted, replaced or shortened the file that
+	// is being written, or has deleted the folder.
+	ErrDeleted = errors.New("the file of the recording was deleted, replaced or shortened")
 )
 
-// Writer writes a recording. One goroutine at a time may use a Writer. After an error of a
-// method other than Close, the recording can only be closed.
+// Writer writes a recording. One goroutine at a time may use a Writer. After an error that
+// wraps ErrFull or ErrDeleted, the recording can be resumed or closed, and after any other
+// error of a method other than Close only closed.
 type Writer struct {
 	dir  string
 	root string
@@ -40,7 +46,10 @@ type Writer struct {
 	buffer int64 // an upper bound of what was written since the last flush
 	limit  int64 // of the length of the file
 	last   time.Time
-	spare  []byte // of a line
+	// reached is the moment up to which the files reach on the disk, zero if there are none;
+	// begun is the moment from which on nothing is recorded without the present file.
+	begun, reached time.Time
+	spare          []byte // of a line
 	// sync is (*os.File).Sync, except in tests.
 	sync func(*os.File) error
 }
@@ -75,10 +84,7 @@ func (w *Writer) open() (err error) {
 	if w.closed, err = listFiles(w.dir); err != nil {
 		return err
 	}
-	for _, f := range w.closed {
-		w.total += f.Size
-		w.number = f.Number
-	}
+	w.countClosed()
 	last, err := lastOf(w.closed)
 	if err != nil {
 		return err
@@ -86,8 +92,17 @@ func (w *Writer) open() (err error) {
 	if last.root != "" && last.root != w.root {
 		return fmt.Errorf("%w, those at and below %s, not %s", ErrOtherRoot, last.root, w.root)
 	}
-	w.earlier = last.at
+	w.earlier, w.reached = last.at, last.at
 	return nil
+}
+
+// countClosed takes the numbers of the closed files.
+func (w *Writer) countClosed() {
+	w.total = 0
+	for _, f := range w.closed {
+		w.total += f.Size
+		w.number = max(w.number, f.Number)
+	}
 }
 
 // Earlier returns the moment up to which the files of an earlier writer reach; zero if there
@@ -164,10 +179,10 @@ func (w *Writer) Flush() error {
 	}
 	err := w.zip.Flush()
 	if err == nil {
-		err = w.measure()
+		err = w.sync(w.file)
 	}
 	if err == nil {
-		err = w.sync(w.file)
+		err = w.measure()
 	}
 	return w.explain(err)
 }
@@ -176,7 +191,7 @@ func (w *Writer) Flush() error {
 func (w *Writer) measure() error {
 	info, err := w.file.Stat()
 	if err == nil {
-		w.length, w.buffer = info.Size(), 0
+		w.length, w.buffer, w.reached = info.Size(), 0, w.last
 	}
 	return err
 }
@@ -200,6 +215,9 @@ func later(a, b time.Time) time.Time {
 func (w *Writer) explain(err error) error {
 	if err == nil {
 		return nil
+	}
+	if isFull(err) && !errors.Is(err, ErrFull) {
+		err = fmt.Errorf("%w: %w", ErrFull, err)
 	}
 	return fmt.Errorf("recording: write %s: %w", filepath.Join(w.dir, nameOf(w.number)), err)
 }

@@ -30,7 +30,8 @@ const (
 	Conflict
 	// Disorder: a log goes back to a zxid that can no longer be returned in order,
 	// or compared: its place is too far back, or the transactions behind it were
-	// already returned at the end so far. The transaction is left out.
+	// already returned at the end so far. The transaction is left out. In a recording, the
+	// clock of the recorder's machine was set back at the time Since, for the reason Err.
 	Disorder
 	// Missing: transactions in the logs of the servers in Has are not in the log of
 	// Server, although that log goes further.
@@ -61,7 +62,8 @@ type Finding struct {
 	Snapshot string
 	// Err is the reason of Damaged and Vanished.
 	Err error
-	// Since and Until are the times of a Gap of a recording.
+	// Since and Until are the times of a Gap of a recording. Since alone is the time of a
+	// Disorder of a recording: the clock of the recorder's machine was set back.
 	Since, Until time.Time
 }
 
@@ -78,7 +80,11 @@ func (f Finding) String() string {
 	default:
 		fmt.Fprintf(&b, ": zxids %s to %s", f.From, f.To)
 	}
-	if !f.Since.IsZero() {
+	switch {
+	case f.Since.IsZero():
+	case f.Until.IsZero():
+		fmt.Fprintf(&b, ": at %s", f.Since.UTC().Format(time.RFC3339Nano))
+	default:
 		fmt.Fprintf(&b, ": nothing was recorded from %s to %s", f.Since.UTC().Format(time.RFC3339Nano), f.Until.UTC().Format(time.RFC3339Nano))
 	}
 	if len(f.Has) > 0 {
