@@ -48,7 +48,10 @@
 //
 // # Memory
 //
-// The znodes are in memory: their paths and data, and some 600 bytes for each. Changes that
-// wait for a slow disk take Options.MaxWaiting at most, besides the data that they share with
-// the znodes. The differences after a gap are in memory, too, while they are written.
+// The znodes are in memory: their paths and data, and some 600 bytes for each (BenchmarkMemory
+// measures 570 with 100,000 znodes, and 590 to 630 with 20,000), and a second recording.Znode, of
+// 112 bytes, once a znode has changed. Changes that wait for a slow disk take Options.MaxWaiting
+// at most, 64 MiB by default: each is counted with its path, its data and 700 bytes, which is
+// more than it takes (TestEntriesAreCountedInFull). If more wait, they are dropped, and the
+// recording has a gap. The differences after a gap are in memory, too, while they are written.
 package recorder
