@@ -82,6 +82,8 @@ func TestRecorderThatIsStoppedGoesOn(t *testing.T) {
 	require.NoError(t, err)
 	eventually(t, func() bool { return len(recorded(t, dir)) == 1 }, "the hold is on the disk")
 	z.signal(syscall.SIGSTOP)
+	signaled := time.Now()
+	eventually(t, func() bool { return time.Since(signaled) > 300*time.Millisecond }, "all threads have stopped")
 	stopped := time.Now()
 	require.NoError(t, held.Unlock(b.ctx))
 	_, err = lock.New(second, "/locks/report", &lock.Options{ID: "two"}).Lock(b.ctx)
