@@ -72,7 +72,7 @@ func (s *scene) playBreak(admin *session.Client) {
 // in the gap.
 func (s *scene) recordMoved() {
 	const path = "/recreated/report"
-	before, err := zktest.Start(&zktest.Options{TickTime: 200 * time.Millisecond})
+	before, err := zktest.Start(&zktest.Options{TickTime: 200 * time.Millisecond, MaxSessionTimeout: time.Minute})
 	s.ok(err)
 	s.Cleanup(func() { s.ok(before.Close()) })
 	for range 1000 {
