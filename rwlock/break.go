@@ -92,13 +92,12 @@ func (h *Held) Broken(ctx context.Context) (b Break, ok bool, err error) {
 	if h.Context().Err() == nil || h.end.Confirmed() || h.place.held.Load() != h {
 		return Break{}, false, nil
 	}
-	var found *lockformat.Break
-	for _, path := range h.znodes() {
-		// By the name: the token of a reader that was a writer is not that of its znode.
-		if found == nil && err == nil {
-			found, err = breaking.FindZnode(ctx, h.m.client, h.m.path, znode.Base(path))
-		}
+	// By the name: the token of a reader that was a writer is not that of its znode.
+	names := h.znodes()
+	for i, path := range names {
+		names[i] = znode.Base(path)
 	}
+	found, err := breaking.FindZnode(ctx, h.m.client, h.m.path, names)
 	switch {
 	case err != nil:
 		return Break{}, false, failure(ctx, op, h.m.path, err)

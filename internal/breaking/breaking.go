@@ -1,6 +1,6 @@
 // Package breaking takes a hold away from a client that does not give it back: a lock,
-// permits, a leadership. A record with the name of the operator and the reason is written with the
-// deletion of the holder's znode, in one transaction.
+// permits, a leadership. A record with the name of the operator and the reason is written
+// with the deletion of the holder's znode, in one transaction.
 package breaking
 
 import (
@@ -191,11 +191,11 @@ func Find(ctx context.Context, client *session.Client, records string, token int
 	return found, nil
 }
 
-// FindZnode returns the record of the hold whose znode had a name, among the records of path;
-// nil if there is none any more, or it was not broken.
-func FindZnode(ctx context.Context, client *session.Client, path, name string) (*lockformat.Break, error) {
+// FindZnode returns the record of the hold whose znode had one of the names, among the records
+// of path; nil if there is none any more, or it was not broken.
+func FindZnode(ctx context.Context, client *session.Client, path string, names []string) (*lockformat.Break, error) {
 	all, err := List(ctx, client, path)
-	if i := slices.IndexFunc(all, func(b lockformat.Break) bool { return b.Znode == name }); i >= 0 && err == nil {
+	if i := slices.IndexFunc(all, func(b lockformat.Break) bool { return slices.Contains(names, b.Znode) }); i >= 0 && err == nil {
 		return &all[i], nil
 	}
 	return nil, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -87,7 +86,7 @@ func (s *scene) broken(k Contender, h Held) (b Break, ok bool) {
 }
 
 func holdIsTakenAway(t *testing.T, tg Target) {
-	for i, layout := range slices.Concat([]func(*session.Client, string) Contender{tg.New}, tg.Layouts) {
+	for i, layout := range tg.layouts() {
 		t.Run(fmt.Sprint("layout ", i), func(t *testing.T) { tg.holdIsTakenAway(t, layout) })
 	}
 }

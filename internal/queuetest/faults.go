@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/world"
-	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
@@ -91,7 +89,7 @@ func (tg Target) use(ctx context.Context, p *world.Party, acquire Acquire, share
 }
 
 func acquireUnderFaults(t *testing.T, tg Target) {
-	for i, layout := range slices.Concat([]func(*session.Client, string) Contender{tg.New}, tg.Layouts) {
+	for i, layout := range tg.layouts() {
 		t.Run(fmt.Sprint("layout ", i), func(t *testing.T) {
 			t.Parallel()
 			tg.trial("acquire, release", func(ctx context.Context, p *world.Party) error {
@@ -102,7 +100,7 @@ func acquireUnderFaults(t *testing.T, tg Target) {
 }
 
 func tryUnderFaults(t *testing.T, tg Target) {
-	for i, layout := range slices.Concat([]func(*session.Client, string) Contender{tg.New}, tg.Layouts) {
+	for i, layout := range tg.layouts() {
 		t.Run(fmt.Sprint("layout ", i), func(t *testing.T) {
 			t.Parallel()
 			tg.trial("try, release", func(ctx context.Context, p *world.Party) error {

@@ -80,6 +80,11 @@ type Target struct {
 	Except map[string]string
 }
 
+// layouts make contenders of all layouts, the default one first.
+func (tg Target) layouts() []func(c *session.Client, path string) Contender {
+	return slices.Concat([]func(*session.Client, string) Contender{tg.New}, tg.Layouts)
+}
+
 // Acquiring turns a method of a recipe into an Acquire.
 func Acquiring[H Held](call func(ctx context.Context) (H, error)) Acquire {
 	return func(ctx context.Context) (Held, error) {

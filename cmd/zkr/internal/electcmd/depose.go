@@ -1,7 +1,7 @@
 package electcmd
 
 import (
-	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/holds"
@@ -20,13 +20,7 @@ func (a *app) depose() *cobra.Command {
 	}.New(a.App)
 }
 
-// deposedBy says who took the leadership away, "" if it was lost in another way.
-func deposedBy(l *election.Leadership) func(context.Context) string {
-	return func(ctx context.Context) string {
-		d, ok, err := l.Deposed(ctx)
-		if err != nil || !ok {
-			return ""
-		}
-		return takeaway.Loss(d.By, d.Reason, d.At)
-	}
+// readDeposition is for takeaway.By.
+func readDeposition(d election.Deposition) (by, reason string, at time.Time) {
+	return d.By, d.Reason, d.At
 }

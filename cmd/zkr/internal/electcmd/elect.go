@@ -9,6 +9,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/supervise"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/takeaway"
 	"github.com/zkrecipes/zkrecipes/election"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -101,7 +102,7 @@ func (e *electSpec) campaign(ctx context.Context, client *session.Client) (*supe
 		}
 	}
 	return &supervise.Hold{
-		Holdable: l, Token: l.Token(), Vars: []string{fmt.Sprintf("ZKR_LEADER_TERM=%d", l.Term())}, Release: l.Resign, TakenBy: deposedBy(l),
+		Holdable: l, Token: l.Token(), Vars: []string{fmt.Sprintf("ZKR_LEADER_TERM=%d", l.Term())}, Release: l.Resign, TakenBy: takeaway.By(l.Deposed, readDeposition),
 	}, nil
 }
 

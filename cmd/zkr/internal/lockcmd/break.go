@@ -1,7 +1,7 @@
 package lockcmd
 
 import (
-	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -48,18 +48,5 @@ func checkPermits(permits int, v2 bool) error {
 	return nil
 }
 
-// breakable is what was held, and may have been broken.
-type breakable interface {
-	Broken(ctx context.Context) (lock.Break, bool, error)
-}
-
-// brokenBy says who took the lock or the permits away, "" if they were lost in another way.
-func brokenBy(h breakable) func(context.Context) string {
-	return func(ctx context.Context) string {
-		b, ok, err := h.Broken(ctx)
-		if err != nil || !ok {
-			return ""
-		}
-		return takeaway.Loss(b.By, b.Reason, b.At)
-	}
-}
+// readBreak is for takeaway.By.
+func readBreak(b lock.Break) (by, reason string, at time.Time) { return b.By, b.Reason, b.At }

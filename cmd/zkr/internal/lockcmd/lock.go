@@ -8,6 +8,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/supervise"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/takeaway"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -166,7 +167,7 @@ func (e *lockSpec) acquirePermit(ctx context.Context, client *session.Client) (*
 	if err != nil {
 		return nil, err
 	}
-	return &supervise.Hold{Holdable: p, Token: p.Token(), Release: p.Release, TakenBy: brokenBy(p)}, nil
+	return &supervise.Hold{Holdable: p, Token: p.Token(), Release: p.Release, TakenBy: takeaway.By(p.Broken, readBreak)}, nil
 }
 
 func (e *lockSpec) acquireMutex(ctx context.Context, client *session.Client) (*supervise.Hold, error) {
@@ -179,7 +180,7 @@ func (e *lockSpec) acquireMutex(ctx context.Context, client *session.Client) (*s
 	if err != nil {
 		return nil, err
 	}
-	hold := &supervise.Hold{Holdable: h, Token: h.Token(), Release: h.Unlock, TakenBy: brokenBy(h)}
+	hold := &supervise.Hold{Holdable: h, Token: h.Token(), Release: h.Unlock, TakenBy: takeaway.By(h.Broken, readBreak)}
 	if e.revocable {
 		hold.AwaitRequest = h.AwaitRevocation
 	}

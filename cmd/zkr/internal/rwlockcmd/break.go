@@ -1,7 +1,7 @@
 package rwlockcmd
 
 import (
-	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/holds"
@@ -20,13 +20,5 @@ func (a *app) breakLock() *cobra.Command {
 	}.New(a.App)
 }
 
-// brokenBy says who took the lock away, "" if it was lost in another way.
-func brokenBy(h *rwlock.Held) func(context.Context) string {
-	return func(ctx context.Context) string {
-		b, ok, err := h.Broken(ctx)
-		if err != nil || !ok {
-			return ""
-		}
-		return takeaway.Loss(b.By, b.Reason, b.At)
-	}
-}
+// readBreak is for takeaway.By.
+func readBreak(b rwlock.Break) (by, reason string, at time.Time) { return b.By, b.Reason, b.At }

@@ -11,6 +11,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/foreign"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/supervise"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/takeaway"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 	"github.com/zkrecipes/zkrecipes/rwlock"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -104,7 +105,7 @@ func (e *rwlockSpec) lock(ctx context.Context, client *session.Client) (*supervi
 	if err != nil {
 		return nil, err
 	}
-	return &supervise.Hold{Holdable: h, Token: h.Token(), Vars: []string{"ZKR_LOCK_MODE=" + mode}, Release: h.Unlock, TakenBy: brokenBy(h)}, nil
+	return &supervise.Hold{Holdable: h, Token: h.Token(), Vars: []string{"ZKR_LOCK_MODE=" + mode}, Release: h.Unlock, TakenBy: takeaway.By(h.Broken, readBreak)}, nil
 }
 
 func (e *rwlockSpec) list(ctx context.Context, client *session.Client) ([]rwlock.Contender, error) {

@@ -243,7 +243,19 @@ func (c Command) showRecords(ctx context.Context, a *cli.App, path string) error
 	return a.Table("AT BY REASON HOLDER SESSION TOKEN", rows)
 }
 
-// Loss is the sentence for a command that has lost its hold in this way.
-func Loss(by, reason string, at time.Time) string {
+// By makes a function that says who took a hold away, "" if it was lost in another way. find
+// finds the record, and read reads it.
+func By[R any](find func(context.Context) (R, bool, error), read func(R) (by, reason string, at time.Time)) func(context.Context) string {
+	return func(ctx context.Context) string {
+		r, ok, err := find(ctx)
+		if err != nil || !ok {
+			return ""
+		}
+		return loss(read(r))
+	}
+}
+
+// loss is the sentence for a command that has lost its hold in this way.
+func loss(by, reason string, at time.Time) string {
 	return fmt.Sprintf("%s took it away at %s: %s", cli.Readable([]byte(by)), cli.LocalTime(at), cli.Readable([]byte(reason)))
 }
