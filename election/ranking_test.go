@@ -98,8 +98,12 @@ func TestCandidatesAreListedByTheirRanks(t *testing.T) {
 		require.Equal(w, []string{
 			"leader 2 true false a", "1 a 1 false false a", "9 b 9 false false a", "3 d 3 false true a.ranked", "1 c 1 false true a.ranked",
 		}, got, "the first was the best until the second came, and makes way at its turn")
+		outside := all[3]
+		require.ErrorIs(w, look.Depose(w.Ctx, outside, "", "it only waits"), election.ErrInvalidArgument)
+		require.ErrorIs(w, look.Depose(w.Ctx, outside, "", ""), election.ErrInvalidArgument, "without a reason")
 		cancel()
 		w.Settle()
+		require.ErrorIs(w, look.Depose(w.Ctx, outside, "", "it has gone"), election.ErrNoLeader)
 		w.resign(l)
 		w.Settle()
 		all, err = look.Candidates(w.Ctx)

@@ -42,10 +42,12 @@ func TestPathOfACandidateFollowsIt(t *testing.T) {
 		require.Equal(w, []string{leader.Path(), second.Path(), k.Path()}, []string{list[0].Path, list[1].Path, list[2].Path})
 		require.Equal(w, []bool{false, false, true}, []bool{list[0].Outside, list[1].Outside, list[2].Outside})
 		require.Empty(w, list[2].Watches)
+		require.ErrorIs(w, e.Depose(w.Ctx, list[2], "", "it only waits"), election.ErrInvalidArgument)
 		require.NoError(w, second.Withdraw(w.Ctx))
 		require.NoError(w, leader.Resign(w.Ctx))
 		require.NoError(w, <-done)
 		require.Equal(w, dir, path.Dir(k.Path()))
 		require.NoError(w, k.Withdraw(w.Ctx))
+		require.ErrorIs(w, e.Depose(w.Ctx, list[2], "", "it has gone"), election.ErrNoLeader)
 	})
 }

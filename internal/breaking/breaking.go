@@ -59,10 +59,17 @@ func (t Target) holds(children []string) bool {
 	return i >= 0 && i < t.Holders(queue)
 }
 
+// isOutside reports whether the target's contender waits beside the queue, until the queue is
+// shorter or it is the next by its priority.
+func (t Target) isOutside() bool {
+	dir := znode.Parent(t.Path)
+	return dir == t.Dir+lockformat.RoomSuffix || dir == t.Dir+lockformat.RankSuffix
+}
+
 // check reports what is wrong with the target, and the reason.
 func (t Target) check(reason string) error {
 	switch name, below := strings.CutPrefix(t.Path, t.Dir+"/"); {
-	case !below || name == "" || strings.Contains(name, "/"):
+	case !t.isOutside() && (!below || name == "" || strings.Contains(name, "/")):
 		return fmt.Errorf("%w: %q is not in the queue", session.ErrInvalidArgument, t.Path)
 	case reason == "":
 		return fmt.Errorf("%w: the reason is empty", session.ErrInvalidArgument)
@@ -124,6 +131,8 @@ func breakOnce(ctx context.Context, s *session.Session, t Target, b lockformat.B
 		return false, nil
 	case !holder.Exists, holder.Stat.Czxid != t.Token:
 		return false, ErrGone
+	case t.isOutside():
+		return false, ErrWaits
 	case !slices.Contains(queue, t.name()):
 		return true, nil // it went between the two reads
 	case !t.holds(queue):
