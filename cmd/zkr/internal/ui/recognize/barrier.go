@@ -55,7 +55,7 @@ func recognizeBarrier(l *looker, s *spot) *Thing {
 			t.Meeting.Here = append(t.Meeting.Here, m)
 		}
 	}
-	t.Strangers = len(s.children) - len(q.Entries)
+	t.Strangers = s.children.size() - len(q.Entries)
 	l.claimBeside(t, s.Path+barrierformat.RecentRoundsSuffix)
 	t.State = t.Meeting.state()
 	return t

@@ -14,7 +14,7 @@ func (l *looker) addBreaks(t *Thing, s *spot) {
 	if folder == nil || folder.ephemeral() {
 		return
 	}
-	for _, c := range folder.children {
+	for c := range folder.children.all() {
 		if b, err := lockformat.ParseBreak(c.Data); err == nil && c.name == lockformat.BreakName(b.Token) {
 			t.Breaks = append(t.Breaks, Break{By: b.By, Reason: b.Reason, Holder: nameOf(b.Holder, SessionID(b.SessionID())), Token: b.Token, At: c.Created()})
 		}

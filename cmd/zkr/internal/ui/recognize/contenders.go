@@ -99,7 +99,7 @@ func (s *spot) childMarkers() map[string]bool {
 		}
 		seen[mark] = seen[mark] || sure
 	}
-	for _, c := range s.children {
+	for c := range s.children.all() {
 		switch mark, before := findMarker(c.name); {
 		case mark == "" && ofSession(c.name, c.Stat.EphemeralOwner):
 			add(markOwn, true)
@@ -124,7 +124,7 @@ func (l *looker) readQueue(t *Thing, s *spot, markers []string) {
 		places[e.Name] = i
 		t.Queue = append(t.Queue, l.readContender(t, s.child(e.Name), e))
 	}
-	t.Strangers = len(s.children) - len(q.Entries)
+	t.Strangers = s.children.size() - len(q.Entries)
 	if q.Exhausted {
 		t.State = "the order of the contenders is unknown"
 		return

@@ -26,7 +26,7 @@ func recognizeCounter(l *looker, s *spot) *Thing {
 	writers, guess := s.writerMarks(), ""
 	value, format, ok := parseNumber(s.Node, len(writers) > 0)
 	if len(writers) == 0 {
-		if !ok || len(s.children) > 0 {
+		if !ok || s.children.size() > 0 {
 			return nil
 		}
 		if guess = l.countsBecause(s, format); guess == "" {
@@ -34,7 +34,7 @@ func recognizeCounter(l *looker, s *spot) *Thing {
 		}
 		guess = looksLike(Counter, guess)
 	}
-	t := &Thing{Kind: Counter, Path: s.Path, How: "a leaf whose data is " + format, Guess: guess, Strangers: len(s.children) - len(writers)}
+	t := &Thing{Kind: Counter, Path: s.Path, How: "a leaf whose data is " + format, Guess: guess, Strangers: s.children.size() - len(writers)}
 	if len(writers) > 0 {
 		t.How = "the mark of a writer below it: ours (a sequence looks the same: its number is the highest that is reserved)"
 		ok = ok || s.Size == 0 // empty data means 0, if the node is known to be a counter
@@ -87,7 +87,7 @@ func (t *Thing) describeLatch(s *spot, value int64, ok bool) *Thing {
 // writerMarks are the marks of our counters' writers, which live as long as the
 // writers' sessions.
 func (s *spot) writerMarks() (out []*spot) {
-	for _, c := range s.children {
+	for c := range s.children.all() {
 		if counterformat.IsMark(c.name) && c.Size == 0 && !c.persistent() {
 			out = append(out, c)
 		}
@@ -117,7 +117,7 @@ func (l *looker) countedFormats(s *spot) []string {
 		return s.formats
 	}
 	formats := []string{}
-	for _, c := range s.children {
+	for c := range s.children.all() {
 		if format := c.counterFormat(); format != "" && !slices.Contains(formats, format) {
 			formats = append(formats, format)
 		}

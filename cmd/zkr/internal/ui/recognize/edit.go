@@ -49,38 +49,38 @@ func (u *revision) editSpot(path string) *spot {
 		return u.top
 	}
 	parent, name := u.editSpot(parentPath(path)), path[strings.LastIndexByte(path, '/')+1:]
-	i, ok := parent.index(name)
-	switch {
-	case !ok:
-		parent.children = slices.Insert(parent.children, i, &spot{Node: &Node{Path: path}, name: name, ghost: true, plain: true, gen: u.gen})
-	case parent.children[i].gen != u.gen:
-		parent.children[i] = u.copySpot(parent.children[i])
+	s := parent.child(name)
+	if s != nil && s.gen == u.gen {
+		return s
 	}
-	return parent.children[i]
+	if s == nil {
+		s = &spot{Node: &Node{Path: path}, name: name, ghost: true, plain: true, gen: u.gen}
+	} else {
+		s = u.copySpot(s)
+	}
+	parent.children = parent.children.with(placed{name, s})
+	return s
 }
 
 // copySpot copies a spot for a change.
 func (u *revision) copySpot(s *spot) *spot {
 	out := *s
-	out.gen, out.children = u.gen, slices.Clone(s.children)
+	out.gen = u.gen
 	return &out
 }
 
 // mergeChildren puts changes of children, in their order, into the list of them.
 func (u *revision) mergeChildren(parent *spot, paths []string) {
-	old := parent.children
-	out := make([]*spot, 0, len(old)+len(paths))
-	for _, path := range paths {
+	out := make([]placed, len(paths))
+	for i, path := range paths {
 		n, name := u.changes[path], path[strings.LastIndexByte(path, '/')+1:]
-		i, there := slices.BinarySearchFunc(old, name, func(c *spot, name string) int { return strings.Compare(c.name, name) })
-		out = append(out, old[:i]...)
-		var s *spot
-		if old = old[i:]; there {
-			s, old = u.copySpot(old[0]), old[1:]
+		s := parent.child(name)
+		if s != nil {
+			s = u.copySpot(s)
 		}
 		switch {
-		case n == nil && (s == nil || len(s.children) == 0):
-			continue
+		case n == nil && (s == nil || s.children.size() == 0):
+			s = nil
 		case n == nil:
 			s.Node, s.ghost = &Node{Path: path}, true
 		case s == nil:
@@ -88,23 +88,22 @@ func (u *revision) mergeChildren(parent *spot, paths []string) {
 		default:
 			s.Node, s.ghost = n, false
 		}
-		out = append(out, s)
+		parent.dull += asBit(s.isDull()) - asBit(parent.child(name).isDull())
+		out[i] = placed{name, s}
 	}
-	out = append(out, old...)
-	parent.children = out
+	parent.children = parent.children.with(out...)
 }
 
 // removeGhosts removes ghosts without children, from a path upwards.
 func (u *revision) removeGhosts(path string) {
 	for path != "/" {
 		s := u.top.at(path)
-		if s == nil || !s.ghost || len(s.children) > 0 {
+		if s == nil || !s.ghost || s.children.size() > 0 {
 			return
 		}
 		path = parentPath(path)
 		parent := u.editSpot(path)
-		i, _ := parent.index(s.name)
-		parent.children = slices.Delete(parent.children, i, i+1)
+		parent.children = parent.children.with(placed{s.name, nil})
 	}
 }
 

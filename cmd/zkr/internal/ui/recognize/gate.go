@@ -11,7 +11,7 @@ import (
 // the barrier from a group.
 func bookDouble(_ *looker, s *spot) *Thing {
 	ready := s.child(nodeReady)
-	if ready != nil && (!ready.persistent() || len(ready.children) > 0) || ready == nil && !hasWord(s.Path, barrierWords) {
+	if ready != nil && (!ready.persistent() || ready.children.size() > 0) || ready == nil && !hasWord(s.Path, barrierWords) {
 		return nil
 	}
 	t := &Thing{Kind: Double, Path: s.Path, How: "UUIDs and ready, as Curator's and Kazoo's", Meeting: &Meeting{}}
@@ -21,7 +21,7 @@ func bookDouble(_ *looker, s *spot) *Thing {
 		t.How = "UUIDs below a name with barrier in it, as Curator's and Kazoo's"
 		t.Guess = looksLike(Double, "of its name, and because its children are named by UUIDs alone: those of a group may be too")
 	}
-	for _, c := range s.children {
+	for c := range s.children.all() {
 		switch {
 		case c == ready:
 		case !c.ephemeral() || !memberName.MatchString(c.name):
@@ -46,7 +46,7 @@ func bookDouble(_ *looker, s *spot) *Thing {
 // recognizeGate recognizes a gate, which is a single node, by its own name alone. A node
 // with data is no gate, except for the libraries' own default data.
 func recognizeGate(_ *looker, s *spot) *Thing {
-	if len(s.children) > 0 || !s.persistent() || !endsInNoun(s.name, gateWords) || s.Path == "/" || !s.hasDefaultData() {
+	if s.children.size() > 0 || !s.persistent() || !endsInNoun(s.name, gateWords) || s.Path == "/" || !s.hasDefaultData() {
 		return nil
 	}
 	return &Thing{

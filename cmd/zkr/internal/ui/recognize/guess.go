@@ -54,7 +54,7 @@ func (l *looker) isExclusive(s *spot) bool {
 			return true
 		}
 	}
-	for _, c := range s.children {
+	for c := range s.children.all() {
 		if mark, before := findMarker(c.name); mark == lockformat.CuratorMutex && (string(c.Data) == lockformat.RevokeData || len(protectionID(before)) == hexDigits) {
 			return true
 		}

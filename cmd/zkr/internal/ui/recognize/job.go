@@ -54,7 +54,7 @@ type Worker struct {
 
 // recognizeJob recognizes a job: by its record, and the run named after its id.
 func recognizeJob(l *looker, s *spot) *Thing {
-	r, err := decodeNode(s.Node, func(data []byte) (jobformat.Job, error) { return jobformat.JobOf(s.name, data) })
+	r, err := s.jobRecord()
 	if isNewer(err) {
 		return newerJob(s, err)
 	}
@@ -74,9 +74,9 @@ func recognizeJob(l *looker, s *spot) *Thing {
 	t.Job.readStatus(t, run)
 	s.claimTree(t)
 	if barriers := run.child(jobformat.DirBarriers); barriers != nil {
-		for _, b := range barriers.children {
+		for b := range barriers.children.all() {
 			b.partOf(t.Path)
-			for _, p := range b.children {
+			for p := range b.children.all() {
 				p.assignTo(nil)
 			}
 			b.assignTo(nil)
@@ -84,7 +84,10 @@ func recognizeJob(l *looker, s *spot) *Thing {
 	}
 	t.Job.readWorkers(l, t, run)
 	if phases := run.child(jobformat.DirPhases); phases != nil {
-		for _, p := range phases.children[:min(len(phases.children), Shown)] {
+		for p := range phases.children.all() {
+			if len(t.Job.Phases) == Shown {
+				break
+			}
 			t.Job.Phases = append(t.Job.Phases, Text([]byte(p.name), idWidth))
 		}
 	}
@@ -92,10 +95,22 @@ func recognizeJob(l *looker, s *spot) *Thing {
 	return t
 }
 
+// jobRecord reads a node as the record of a job.
+func (s *spot) jobRecord() (jobformat.Job, error) {
+	return decodeNode(s.Node, func(data []byte) (jobformat.Job, error) { return jobformat.JobOf(s.name, data) })
+}
+
+// mayBeJob reports whether a node has the record of a job, perhaps of a newer version: nodes below
+// it tell whether it is one.
+func (s *spot) mayBeJob() bool {
+	_, err := s.jobRecord()
+	return err == nil || isNewer(err)
+}
+
 // newerJob tells a job whose record has a format of a newer version: by the folders of
 // its run.
 func newerJob(s *spot, err error) *Thing {
-	if !slices.ContainsFunc(s.children, func(run *spot) bool {
+	if !s.children.contains(func(run *spot) bool {
 		return run.child(jobformat.DirMembers) != nil && run.child(jobformat.DirLive) != nil
 	}) {
 		return nil
@@ -151,7 +166,7 @@ func (j *JobState) readWorkers(l *looker, t *Thing, run *spot) {
 	if members == nil {
 		return
 	}
-	for _, c := range members.children {
+	for c := range members.children.all() {
 		r, err := decodeNode(c.Node, func(data []byte) (jobformat.Member, error) { return jobformat.MemberOf(c.name, data) })
 		if err != nil {
 			j.addUnreadable(t, c, err)

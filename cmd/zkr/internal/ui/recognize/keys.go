@@ -8,8 +8,8 @@ func (st *TaskState) readKeys(t *Thing, keys *spot) {
 	if keys == nil {
 		return
 	}
-	for _, bucket := range keys.children {
-		for _, c := range bucket.children {
+	for bucket := range keys.children.all() {
+		for c := range bucket.children.all() {
 			_, err := decodeNode(c.Node, taskformat.Decode[taskformat.Key])
 			if st.Keys++; err != nil && !c.Denied {
 				t.addProblem(Warn, c.Path, "the record of a unique task's key %s: no task is submitted under it", c.unreadReason(err))

@@ -15,7 +15,7 @@ import (
 func recognizeGroup(_ *looker, s *spot) *Thing {
 	t := &Thing{Kind: Group, Path: s.Path, How: "ephemeral children, as ours and Curator's GroupMember"}
 	told, offers, uuids := 0, 0, 0
-	for _, c := range s.children {
+	for c := range s.children.all() {
 		if !c.ephemeral() || c.taken() {
 			t.Strangers += asBit(!c.Denied)
 			continue
@@ -50,7 +50,7 @@ func recognizeGroup(_ *looker, s *spot) *Thing {
 	default:
 		t.Guess = looksLike(Group, "all its children are ephemeral")
 	}
-	for _, c := range s.children {
+	for c := range s.children.all() {
 		if c.ephemeral() && !c.taken() {
 			c.assignTo(t)
 		}
@@ -70,7 +70,7 @@ func asBit(b bool) int {
 // children.
 func recognizeService(_ *looker, s *spot) *Thing {
 	is := false
-	for _, c := range s.children {
+	for c := range s.children.all() {
 		if i, err := decodeNode(c.Node, memberformat.Decode); err == nil && i.Name == s.name && i.Type != "" {
 			is = true
 			break
@@ -81,7 +81,7 @@ func recognizeService(_ *looker, s *spot) *Thing {
 	}
 	t := &Thing{Kind: Service, Path: s.Path, How: "instances in JSON, as ours and Curator's x-discovery"}
 	ready, denied := 0, 0
-	for _, c := range s.children {
+	for c := range s.children.all() {
 		c.claimTree(t)
 		denied += asBit(c.Denied)
 		m := Member{Path: c.Path, ID: Text([]byte(c.name), idWidth), Session: SessionID(c.Stat.EphemeralOwner), Since: c.Created()}

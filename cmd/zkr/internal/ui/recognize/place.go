@@ -8,6 +8,8 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/internal/format/counterformat"
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
+	"github.com/zkrecipes/zkrecipes/internal/format/shareformat"
+	"github.com/zkrecipes/zkrecipes/internal/format/taskformat"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 )
 
@@ -30,7 +32,7 @@ func (u *revision) markChanged(path string) {
 		}
 		at = child
 	}
-	if s.plain && len(s.children) > 0 && u.isSameNode(s, path) {
+	if s.plain && s.children.size() > 0 && u.isSameNode(s, path) {
 		u.probes[path] = true
 		return
 	}
@@ -40,7 +42,7 @@ func (u *revision) markChanged(path string) {
 // isSameNode reports whether a node is the same as before, with other data.
 func (u *revision) isSameNode(s *spot, path string) bool {
 	fresh := u.top.find(path)
-	return fresh != nil && len(fresh.children) > 0 && !s.ghost && isSuccessor(s.Node, fresh.Node)
+	return fresh != nil && fresh.children.size() > 0 && !s.ghost && isSuccessor(s.Node, fresh.Node)
 }
 
 // isSuccessor reports whether n is another version of the node old.
@@ -70,7 +72,8 @@ func (u *revision) markFamily(path string) {
 // or below a child.
 func (u *revision) touchParent(s *spot, at, child, path string) {
 	old, fresh := u.old.find(child), u.top.find(child)
-	if path == child && concernsParent(old, fresh) || looksDeeper(s) || looksDeeper(u.top.at(at)) {
+	now := u.top.at(at)
+	if path == child && concernsParent(old, fresh) && !isOneOfMany(now, old, fresh) || looksDeeper(s) || looksDeeper(now) {
 		u.probes[at] = true
 	}
 	// Numbers beside counters are counters.
@@ -92,9 +95,39 @@ func concernsParent(old, fresh *spot) bool {
 	})
 }
 
+// isOneOfMany reports whether a change of a child cannot matter for the recognition of its plain
+// parent: the child is and was dull, and the parent still has such children. They can only stand
+// in the way of recognition, and one does so as well as many. Folders of locks have many, and a
+// look at all of them for each would take long.
+func isOneOfMany(parent, was, is *spot) bool {
+	return parent != nil && parent.dull > 0 && !parent.mayBeJob() && (was == nil || was.isDull()) && (is == nil || is.isDull())
+}
+
+// isDull reports whether a node says nothing about its parent, except that not all children
+// are of another kind: it lasts, has no data, and a name by which nothing is recognized.
+func (s *spot) isDull() bool {
+	return s != nil && !s.ghost && s.persistent() && s.Size == 0 && !isTelling(s.name)
+}
+
+// isTelling reports whether a parent that is no job may be recognized by the name of a persistent
+// child without data: by a number or a UUID as of a contender, a lease or an entry, or as a folder
+// of a task queue or a rebalancer. The other folders that tell are those of looksDeeper.
+func isTelling(name string) bool {
+	for width := digits; width <= digits+1; width++ {
+		if _, ok := cutNumber(name, width); ok {
+			return true
+		}
+	}
+	switch name {
+	case taskformat.DirTasks, shareformat.DirResources, shareformat.DirAssignments:
+		return true
+	}
+	return leaseName.MatchString(name)
+}
+
 // looksDeeper reports whether a node may be recognized by nodes below its children.
 func looksDeeper(s *spot) bool {
-	return s != nil && (s.child(lockformat.DirLeases) != nil || s.child(dirEntries) != nil || s.child(nodeReady) != nil)
+	return s != nil && (s.mayBeJob() || s.child(lockformat.DirLeases) != nil || s.child(dirEntries) != nil || s.child(nodeReady) != nil)
 }
 
 // probePlain tries to recognize plain nodes again, and marks the families of

@@ -27,8 +27,8 @@ const maxRunning = 20
 
 // readProgress reads the assignments below workers.
 func (st *TaskState) readProgress(workers *spot) {
-	for _, w := range workers.children {
-		for _, c := range w.children {
+	for w := range workers.children.all() {
+		for c := range w.children.all() {
 			a, err := decodeNode(c.Node, taskformat.Decode[taskformat.Assignment])
 			if err != nil || a.Progress == nil {
 				continue

@@ -15,8 +15,8 @@ func foreignQueue(_ *looker, s *spot) *Thing {
 			return nil
 		}
 		t.How = "entries and taken, as Kazoo's LockingQueue"
-		t.State = fmt.Sprintf("%s, %d of them taken", formatSeveral(n, "entry", "entries"), len(taken.children))
-		t.Entries = max(0, n-len(taken.children))
+		t.State = fmt.Sprintf("%s, %d of them taken", formatSeveral(n, "entry", "entries"), taken.children.size())
+		t.Entries = max(0, n-taken.children.size())
 		s.claimTree(t)
 		return t
 	}
@@ -31,8 +31,8 @@ func foreignQueue(_ *looker, s *spot) *Thing {
 		}},
 	} {
 		if n := s.countMatching(f.fits); n > 0 && s.name != dirEntries {
-			t.How, t.State, t.Strangers, t.Entries = f.how, formatSeveral(n, "entry", "entries"), len(s.children)-n, n
-			for _, c := range s.children {
+			t.How, t.State, t.Strangers, t.Entries = f.how, formatSeveral(n, "entry", "entries"), s.children.size()-n, n
+			for c := range s.children.all() {
 				if f.fits(c) {
 					c.claimTree(t)
 				}
@@ -48,7 +48,7 @@ func isQueueEntry(c *spot) bool { return c.persistent() && entryName.MatchString
 
 // countMatching counts the children that fit.
 func (s *spot) countMatching(fits func(*spot) bool) (n int) {
-	for _, c := range s.children {
+	for c := range s.children.all() {
 		if fits(c) {
 			n++
 		}

@@ -33,7 +33,7 @@ func (l *looker) addRanked(t *Thing, s *spot) {
 		rank lockformat.Rank
 	}
 	var places []place
-	for _, c := range folder.children {
+	for c := range folder.children.all() {
 		if r, ok := lockformat.ParsePlace(c.name); ok && !inQueue[owner{r, SessionID(c.Stat.EphemeralOwner)}] {
 			places = append(places, place{c, r})
 		}

@@ -22,7 +22,7 @@ func recognizeRebalancer(l *looker, s *spot) *Thing {
 	}
 	st := &ShareState{Mode: r.Mode, places: map[string]int{}}
 	t := &Thing{Kind: Rebalancer, Path: s.Path, How: "a record of its mode, resources and assignments: rebalanser", Shares: st}
-	for _, c := range s.children {
+	for c := range s.children.all() {
 		if c.name == shareformat.DirClients || c.name == shareformat.DirInstances {
 			c.partOf(t.Path)
 			continue
@@ -37,7 +37,7 @@ func recognizeRebalancer(l *looker, s *spot) *Thing {
 	}
 	st.readRecords(t, s)
 	st.readMembers(t, s.child(shareformat.DirClients))
-	for _, c := range resources.children {
+	for c := range resources.children.all() {
 		st.Resources = append(st.Resources, c.name)
 	}
 	p := plan{target: map[string]assignment{}, owner: map[string]string{}, dark: map[string]bool{}}
@@ -59,7 +59,7 @@ func (st *ShareState) readFailing(t *Thing, folder *spot) {
 	if folder == nil {
 		return
 	}
-	for _, c := range folder.children {
+	for c := range folder.children.all() {
 		r, err := decodeNode(c.Node, shareformat.Decode[shareformat.Failures])
 		switch {
 		case err != nil && !c.Denied:
@@ -147,7 +147,7 @@ type assignment struct {
 // readAssignments reads the assignments of resources to clients.
 func (st *ShareState) readAssignments(t *Thing, p *plan, shards *spot) {
 	p.partial = shards.Denied
-	for _, c := range shards.children {
+	for c := range shards.children.all() {
 		r, err := decodeNode(c.Node, shareformat.Decode[shareformat.Shard])
 		if err != nil {
 			if p.partial = p.partial || c.Denied || c.Size > 0; c.Size > 0 {
@@ -157,7 +157,7 @@ func (st *ShareState) readAssignments(t *Thing, p *plan, shards *spot) {
 		}
 		st.Generation = max(st.Generation, r.Generation)
 		inChildren, chunks := []string{}, 0
-		for _, chunk := range c.children { // the continuation: "<generation>-<i>"
+		for chunk := range c.children.all() { // the continuation: "<generation>-<i>"
 			if !strings.HasPrefix(chunk.name, strings.TrimSuffix(shareformat.ChunkName(r.ChunkGeneration(), 0), "0")) {
 				continue
 			}
@@ -190,7 +190,7 @@ func (st *ShareState) readOwners(t *Thing, p *plan, barriers *spot) {
 	if barriers == nil {
 		return
 	}
-	for _, c := range barriers.children {
+	for c := range barriers.children.all() {
 		r, err := decodeNode(c.Node, func(data []byte) (tableformat.Lock, error) { return tableformat.Decode(data, shareformat.IsClient) })
 		switch {
 		case err == nil && r.Client != "":
@@ -207,7 +207,7 @@ func (st *ShareState) readStopped(folder *spot) {
 	if folder == nil {
 		return
 	}
-	for _, c := range folder.children {
+	for c := range folder.children.all() {
 		client, generation, _ := shareformat.ParseStopped(c.name)
 		if i := st.memberIndex(client); i >= 0 && generation == st.Generation {
 			st.Members[i].Stopped = true

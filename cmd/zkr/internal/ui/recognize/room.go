@@ -21,7 +21,7 @@ func (l *looker) addOutside(t *Thing, s *spot, markers []string) {
 		inQueue[znode.Unnumbered(znode.Base(c.Path))] = true
 	}
 	var outside []*Contender
-	for _, place := range room.children {
+	for place := range room.children.all() {
 		e, own, ok := znode.ParsePlace(place.Data, markers...)
 		if !ok || inQueue[e.Name] {
 			continue

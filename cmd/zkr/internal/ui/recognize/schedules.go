@@ -31,7 +31,7 @@ func (st *TaskState) readSchedules(t *Thing, dir *spot) {
 	if dir == nil {
 		return
 	}
-	for _, c := range dir.children {
+	for c := range dir.children.all() {
 		def, err := decodeLine(c.Node, taskformat.Decode[taskformat.Schedule])
 		if err != nil {
 			if !c.Denied {

@@ -64,7 +64,7 @@ func recognizeLeases(l *looker, s *spot) *Thing {
 	if waiting != nil {
 		waiting.claimTree(t)
 	}
-	if t.Strangers = len(held.children) - len(hold.Entries); t.Strangers > 0 {
+	if t.Strangers = held.children.size() - len(hold.Entries); t.Strangers > 0 {
 		t.addProblem(Warn, held.Path, "%s: Curator counts a permit for each", formatSeveral(t.Strangers, "child of leases is not a lease", "children of leases are not leases"))
 	}
 	l.addBreaks(t, s)
@@ -127,7 +127,7 @@ func leasePool(l *looker, s *spot) *Thing {
 		return nil
 	}
 	t := &Thing{Kind: Semaphore, Path: s.Path, How: "a child for each lease and a lock beside it, as Kazoo's Semaphore", Permits: &Permits{Total: total}}
-	for _, c := range s.children {
+	for c := range s.children.all() {
 		if !leaseName.MatchString(c.name) {
 			t.Strangers++
 			continue

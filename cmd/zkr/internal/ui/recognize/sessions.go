@@ -87,7 +87,7 @@ func (s *spot) describeHolding() Holding {
 // takeFromSession takes an ephemeral node from its session.
 func (u *revision) takeFromSession(s *spot) {
 	id := SessionID(s.Stat.EphemeralOwner)
-	if id == 0 {
+	if id == 0 || u.r.OnlyThings {
 		return
 	}
 	if u.lost[id] == nil {
@@ -99,7 +99,7 @@ func (u *revision) takeFromSession(s *spot) {
 // giveToSession gives an ephemeral node to its session, and closes it to all claims.
 func (u *revision) giveToSession(s *spot) {
 	s.open = false
-	if id := SessionID(s.Stat.EphemeralOwner); id != 0 {
+	if id := SessionID(s.Stat.EphemeralOwner); id != 0 && !u.r.OnlyThings {
 		u.won[id], u.touched[id] = append(u.won[id], s.describeHolding()), true
 	}
 }

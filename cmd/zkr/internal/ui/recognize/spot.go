@@ -14,7 +14,7 @@ import (
 type spot struct {
 	*Node
 	name     string
-	children []*spot // in the order of their names
+	children spots
 	// claimed is the thing of the node, told the thing recognized at the node
 	// itself.
 	claimed, told *Thing
@@ -30,22 +30,13 @@ type spot struct {
 	plain bool
 	// open: recognition of the node is in progress; only then can it be claimed.
 	open bool
+	// dull is how many children are dull.
+	dull int
 	gen  int
 }
 
-// index is where a child is, or would be.
-func (s *spot) index(name string) (int, bool) {
-	return slices.BinarySearchFunc(s.children, name, func(c *spot, name string) int { return strings.Compare(c.name, name) })
-}
-
 // child finds a child; nil if there is none.
-func (s *spot) child(name string) *spot {
-	i, ok := s.index(name)
-	if !ok {
-		return nil
-	}
-	return s.children[i]
-}
+func (s *spot) child(name string) *spot { return s.children.find(name) }
 
 // at finds the node at a path, from "/" on; or nil.
 func (s *spot) at(path string) *spot {
@@ -70,9 +61,9 @@ func (s *spot) find(path string) *spot {
 
 // names are the names of the children.
 func (s *spot) names() []string {
-	out := make([]string, len(s.children))
-	for i, c := range s.children {
-		out[i] = c.name
+	out := make([]string, 0, s.children.size())
+	for c := range s.children.all() {
+		out = append(out, c.name)
 	}
 	return out
 }
@@ -95,7 +86,7 @@ func (s *spot) claimTree(t *Thing) {
 		return
 	}
 	s.claimed = t
-	for _, c := range s.children {
+	for c := range s.children.all() {
 		c.claimTree(t)
 	}
 }
@@ -109,20 +100,15 @@ func (s *spot) partOf(path string) {
 
 // reopen copies a node and all descendants, before any recognition.
 func (s *spot) reopen(gen int) *spot {
-	out := &spot{Node: s.Node, name: s.name, ghost: s.ghost, open: true, gen: gen}
-	if len(s.children) > 0 {
-		out.children = make([]*spot, len(s.children))
-	}
-	for i, c := range s.children {
-		out.children[i] = c.reopen(gen)
-	}
+	out := &spot{Node: s.Node, name: s.name, ghost: s.ghost, open: true, dull: s.dull, gen: gen}
+	out.children = s.children.each(func(c *spot) *spot { return c.reopen(gen) })
 	return out
 }
 
 // each calls yield with a node and all its descendants, in the order of names.
 func (s *spot) each(yield func(*spot)) {
 	yield(s)
-	for _, c := range s.children {
+	for c := range s.children.all() {
 		c.each(yield)
 	}
 }
@@ -157,18 +143,20 @@ func baseName(name string) string {
 }
 
 // familyOf are the children recognized together: with the same base.
-func (s *spot) familyOf(name string) (out []int) {
-	if i, ok := s.index(name); ok {
-		out = append(out, i)
+func (s *spot) familyOf(name string) (out []*spot) {
+	if c := s.child(name); c != nil {
+		out = append(out, c)
 	}
 	for _, suffix := range suffixes {
-		i, _ := s.index(name + suffix)
-		for ; i < len(s.children) && strings.HasPrefix(s.children[i].name, name+suffix); i++ {
-			if baseName(s.children[i].name) == name {
-				out = append(out, i)
+		for c := range s.children.from(name + suffix) {
+			if !strings.HasPrefix(c.name, name+suffix) {
+				break
+			}
+			if baseName(c.name) == name {
+				out = append(out, c)
 			}
 		}
 	}
-	slices.Sort(out)
+	slices.SortFunc(out, func(a, b *spot) int { return strings.Compare(a.name, b.name) })
 	return out
 }

@@ -2,7 +2,6 @@ package recognize
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/zkrecipes/zkrecipes/internal/format/stmformat"
 	"github.com/zkrecipes/zkrecipes/internal/format/tableformat"
@@ -11,12 +10,12 @@ import (
 // recognizeTable recognizes tables of locks: by the folder of owners beside the table,
 // or by a held lock.
 func recognizeTable(l *looker, s *spot) *Thing {
-	if s.Path == "/" || len(s.children) == 0 || !s.persistent() {
+	if s.Path == "/" || s.children.size() == 0 || !s.persistent() {
 		return nil
 	}
 	owners := l.find(s.Path + tableformat.OwnersSuffix)
 	locks, held, broken := 0, 0, 0
-	for _, c := range s.children {
+	for c := range s.children.all() {
 		r, err := decodeNode(c.Node, func(data []byte) (tableformat.Lock, error) { return tableformat.Decode(data, tableformat.IsOwner) })
 		switch {
 		case err == nil && r.Format == tableformat.Format:
@@ -44,11 +43,11 @@ func recognizeTable(l *looker, s *spot) *Thing {
 // stm.
 func recognizeMarkers(_ *looker, s *spot) *Thing {
 	is := func(c *spot) bool { return c.ephemeral() && stmformat.IsMarker(c.name) }
-	if !slices.ContainsFunc(s.children, is) {
+	if !s.children.contains(is) {
 		return nil
 	}
 	t := &Thing{Kind: Group, Path: s.Path, How: "markers of transactions: ours (stm)"}
-	for _, c := range s.children {
+	for c := range s.children.all() {
 		if !is(c) {
 			t.Strangers++
 			continue

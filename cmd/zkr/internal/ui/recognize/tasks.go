@@ -96,7 +96,7 @@ func taskQueue(l *looker, s *spot) *Thing {
 	}
 	st := &TaskState{Counts: map[string]int{}, Max: limits.MaxTasks, Open: admission.child(taskformat.NodeOpen) != nil}
 	t := &Thing{Kind: Tasks, Path: s.Path, How: "tasks, workers and admission: dispatch", Tasks: st}
-	for _, c := range s.children {
+	for c := range s.children.all() {
 		if c.name == taskformat.DirMasters {
 			c.partOf(t.Path)
 			continue
@@ -170,8 +170,8 @@ func labelText(labels []string) string {
 
 func (st *TaskState) readTasks(t *Thing, tasks *spot) {
 	broken, later := 0, 0
-	for _, bucket := range tasks.children {
-		for _, c := range bucket.children {
+	for bucket := range tasks.children.all() {
+		for c := range bucket.children.all() {
 			r, err := decodeNode(c.Node, taskformat.Decode[taskformat.Record])
 			if err != nil {
 				later += asBit(isNewer(err))
@@ -222,13 +222,13 @@ func (st *TaskState) readWorkers(l *looker, t *Thing, s *spot) {
 	load := map[string]int{}
 	workers := s.child(taskformat.DirWorkers)
 	if workers != nil {
-		for _, w := range workers.children {
-			load[w.name] = len(w.children)
+		for w := range workers.children.all() {
+			load[w.name] = w.children.size()
 		}
 		st.readProgress(workers)
 	}
 	if alive := s.child(taskformat.DirAlive); alive != nil {
-		for _, c := range alive.children {
+		for c := range alive.children.all() {
 			p, err := decodeNode(c.Node, taskformat.Decode[taskformat.Profile])
 			if err != nil && !c.Denied {
 				t.addProblem(Warn, c.Path, "the record of worker %s %s", Text([]byte(taskformat.WorkerName(c.name)), idWidth), c.unreadReason(err))
@@ -267,7 +267,7 @@ func (st *TaskState) readMaster(masters *spot) {
 		return
 	}
 	first := ""
-	for _, c := range masters.children {
+	for c := range masters.children.all() {
 		if mark, _ := findMarker(c.name); mark != "" && (first == "" || c.name[len(c.name)-digits:] < first) {
 			first, st.Master = c.name[len(c.name)-digits:], nameOf(idIn(c.Node), SessionID(c.Stat.EphemeralOwner))
 		}

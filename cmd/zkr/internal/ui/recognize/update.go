@@ -21,6 +21,9 @@ import (
 type Recognizer struct {
 	// Visits is the number of nodes visited for recognition, in all updates.
 	Visits int
+	// OnlyThings leaves out what a Delta does not need: worlds have nodes only, and things
+	// have no hints. An update then takes as long as the changes need, in a world of any size.
+	OnlyThings bool
 
 	world *World
 	gen   int
@@ -100,10 +103,12 @@ func (r *Recognizer) Update(changes map[string]*Node, past Past, now time.Time) 
 	}
 	u.probePlain()
 	u.recognizeAgain()
-	u.updateHints() // hints need the sessions; a thing with a changed hint is recognized again
-	u.recognizeAgain()
-	u.updateHints()
-	u.countTroubles()
+	if !r.OnlyThings {
+		u.updateHints() // hints need the sessions; a thing with a changed hint is recognized again
+		u.recognizeAgain()
+		u.updateHints()
+		u.countTroubles()
+	}
 	w.top = u.top
 	r.world, r.Visits = &w, r.Visits+u.visits
 	slices.SortFunc(u.come, byPath)
@@ -147,6 +152,9 @@ func byPath(a, b *Thing) int {
 
 // recognizeAgain recognizes families again, and puts the result into the world.
 func (u *revision) recognizeAgain() {
+	if len(u.families) == 0 {
+		return
+	}
 	u.lost, u.won = map[SessionID]map[string]bool{}, map[SessionID][]Holding{}
 	var gone, come []*Thing
 	done := map[string]bool{}
@@ -158,9 +166,12 @@ func (u *revision) recognizeAgain() {
 		}
 	}
 	clear(u.families)
+	u.gone, u.come = append(u.gone, gone...), append(u.come, come...)
+	if u.r.OnlyThings {
+		return
+	}
 	u.w.Things = spliceSorted(u.w.Things, gone, come, byPath)
 	u.w.awaited = spliceSorted(u.w.awaited, filterThings(gone, isAwaitable), filterThings(come, isAwaitable), byPath)
-	u.gone, u.come = append(u.gone, gone...), append(u.come, come...)
 	u.updateSessions()
 }
 
@@ -203,9 +214,10 @@ func (u *revision) recognizeFamily(path string) (gone, come []*Thing) {
 		fresh = append(fresh, u.top)
 	case u.top.at(parentPath(path)) != nil:
 		parent := u.editSpot(parentPath(path))
-		for _, i := range parent.familyOf(name) {
-			parent.children[i] = parent.children[i].reopen(u.gen)
-			fresh = append(fresh, parent.children[i])
+		for _, s := range parent.familyOf(name) {
+			s = s.reopen(u.gen)
+			parent.children = parent.children.with(placed{s.name, s})
+			fresh = append(fresh, s)
 		}
 	}
 	u.told, u.until = nil, time.Time{}
@@ -229,17 +241,14 @@ func (u *revision) recognizeFamily(path string) (gone, come []*Thing) {
 }
 
 // familyMembers are the members of a family.
-func familyMembers(parent *spot, path, name string, top *spot) (out []*spot) {
+func familyMembers(parent *spot, path, name string, top *spot) []*spot {
 	switch {
 	case path == "/" && top != nil:
 		return []*spot{top}
 	case path == "/" || parent == nil:
 		return nil
 	}
-	for _, i := range parent.familyOf(name) {
-		out = append(out, parent.children[i])
-	}
-	return out
+	return parent.familyOf(name)
 }
 
 // updateHints sets the hints that appear with time. Things from an earlier revision

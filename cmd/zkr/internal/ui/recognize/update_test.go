@@ -22,6 +22,8 @@ type forest struct {
 	seeds []*Node // possible nodes
 	nodes map[string]*Node
 	r     Recognizer
+	only  Recognizer // of things
+	told  []*Thing   // by only
 	past  Past
 	now   time.Time
 	zxid  int64
@@ -49,6 +51,7 @@ func seeds(t *testing.T) (out []*Node) {
 	for i, name := range slices.Sorted(maps.Keys(crowds)) {
 		graft([]string{"", "/c", "/a/b"}[i%3], crowds[name](12))
 	}
+	graft("", []string{"/d/orders", "/d/users", "/d/users/lock-0000000001 e5 =x", "/d/web e3", "/d/0123456789abcdef0123456789abcdef", "/d/leases", "/d/ready"})
 	graft("", []string{"/x/note =hello", "/x/8080 =8080", "/x/maintenance-gate", "/x/.delay =held 7", "/x.delay.delay =held 1"})
 	return out
 }
@@ -182,6 +185,7 @@ func (f *forest) compare(t *testing.T, changes map[string]*Node) {
 	require.Equal(t, len(whole.Denied), len(d.Denied))
 	require.Equal(t, whole.awaited, d.awaited)
 	require.ElementsMatch(t, d.Things, append(slices.DeleteFunc(before, func(t *Thing) bool { return slices.Contains(d.Gone, t) }), d.Come...))
+	f.compareThings(t, changes)
 	for path, n := range f.nodes {
 		got, ok := d.Lookup(path)
 		require.True(t, ok, path)
@@ -189,6 +193,20 @@ func (f *forest) compare(t *testing.T, changes map[string]*Node) {
 		require.Equal(t, whole.Of(path), d.Of(path), path)
 		require.Equal(t, whole.Children(path), d.Children(path), path)
 	}
+}
+
+// compareThings does the same with the Recognizer that tells nothing but things.
+func (f *forest) compareThings(t *testing.T, changes map[string]*Node) {
+	t.Helper()
+	f.only.OnlyThings = true
+	whole := Look(maps.Values(f.nodes), Past{}, f.now)
+	d := f.only.Update(changes, Past{}, f.now)
+	for _, gone := range d.Gone {
+		require.Contains(t, f.told, gone)
+	}
+	f.told = append(slices.DeleteFunc(f.told, func(t *Thing) bool { return slices.Contains(d.Gone, t) }), d.Come...)
+	slices.SortFunc(f.told, byPath)
+	require.Equal(t, slices.Concat(whole.Things), slices.Concat(f.told), "%v", slices.Sorted(maps.Keys(changes)))
 }
 
 // TestOneChangeAsksOneRecipe, however many there are.
@@ -230,7 +248,8 @@ func TestOneChangeAsksOneRecipe(t *testing.T) {
 	require.Equal(t, 0, asks(nil, "/none"), "a missing node")
 	require.Equal(t, 1, asks(NewNode(waits, nil, owned), waits), "a lock with a waiter")
 	require.Equal(t, 1, asks(nil, waits), "and no longer")
-	require.Equal(t, 2, asks(NewNode("/locks/new", nil, session.Stat{Czxid: 1 << 21}), "/locks/new"), "a new node, and its parent")
+	require.Equal(t, 1, asks(NewNode("/locks/new", nil, session.Stat{Czxid: 1 << 21}), "/locks/new"), "a new node like many, which says nothing about its parent")
+	require.Equal(t, 2, asks(NewNode("/locks/web", nil, owned), "/locks/web"), "another new node, and its parent")
 	require.Equal(t, 1, asks(again("/locks", "z"), "/locks"), "a node with many descendants")
 	require.Equal(t, 0, asks(r.World().top.find(lock).Node, lock), "an unchanged node")
 }

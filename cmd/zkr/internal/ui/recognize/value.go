@@ -9,7 +9,7 @@ func recognizeValue(_ *looker, s *spot) *Thing {
 		return nil
 	}
 	t := &Thing{Kind: Value, Path: s.Path, How: "the mark of a writer below it: ours", State: formatCount(s.Size, "byte")}
-	for _, c := range s.children {
+	for c := range s.children.all() {
 		if !counterformat.IsValue(c.name) || c.Size > 0 || c.persistent() {
 			t.Strangers++
 			continue

@@ -89,7 +89,7 @@ func (l *looker) visitSpot(s *spot) {
 		}
 	}
 	s.plain = s.claimed == nil && s.part == ""
-	for _, c := range s.children {
+	for c := range s.children.all() {
 		if c.part == "" {
 			c.part = s.part
 		}
@@ -112,8 +112,8 @@ func (w *World) Children(path string) []*Node {
 	if s == nil {
 		return nil
 	}
-	out := make([]*Node, 0, len(s.children))
-	for _, c := range s.children {
+	out := make([]*Node, 0, s.children.size())
+	for c := range s.children.all() {
 		if !c.ghost {
 			out = append(out, c.Node)
 		}
