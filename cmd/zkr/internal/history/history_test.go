@@ -31,7 +31,7 @@ func listen(t *testing.T, open func(*history.Options) (*history.Reader, error)) 
 	out := &told{}
 	audit := history.NewAuditor(func(s history.Suspicion) { out.suspicions = append(out.suspicions, s) })
 	r, err := open(&history.Options{
-		Began: audit.Began, Granted: audit.Granted, Thing: audit.Thing,
+		Began: audit.Began, Granted: audit.Granted, Thing: audit.Thing, Herd: audit.Herd,
 		Ended: func(s *history.Stay) {
 			audit.Ended(s)
 			out.stays = append(out.stays, s)

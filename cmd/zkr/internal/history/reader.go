@@ -25,6 +25,8 @@ type Options struct {
 	Began, Granted, Ended func(*Stay)
 	// Thing is called with each thing that comes or changes, and the moment.
 	Thing func(*recognize.Thing, Moment)
+	// Herd is called with each herd; nil if they are not looked for.
+	Herd func(Herd)
 	// Report receives what the readers of the files find.
 	Report func(txnlog.Finding)
 }
@@ -54,6 +56,7 @@ type Reader struct {
 	know   recognize.Recognizer
 	stays  stays
 	breaks *breaks // of a recording, or nil
+	herds  *herds  // nil if they are not looked for
 	sum    Summary
 	began  bool // the first state exists
 }
@@ -106,7 +109,7 @@ func NewRecordingReader(root string, folder *recording.Folder, o *Options) (*Rea
 
 // newReader makes a reader without files.
 func newReader(root string, o *Options) *Reader {
-	r := &Reader{tree: newTree(root), start: &start{}}
+	r := &Reader{tree: newTree(root), start: &start{}, know: recognize.Recognizer{OnlyThings: true}}
 	if o != nil {
 		r.o = *o
 	}
@@ -114,6 +117,9 @@ func newReader(root string, o *Options) *Reader {
 		if *fn == nil {
 			*fn = func(*Stay) {}
 		}
+	}
+	if r.o.Herd != nil {
+		r.herds = &herds{within: r.tree.within, found: r.o.Herd}
 	}
 	if r.o.Report == nil {
 		r.o.Report = func(txnlog.Finding) {}
@@ -157,6 +163,9 @@ func (r *Reader) Run(ctx context.Context) (Summary, error) {
 	if !r.began {
 		r.beginState(r.sum.Last)
 	}
+	if r.herds != nil {
+		r.herds.end()
+	}
 	for _, s := range r.stays.rest() {
 		r.o.Ended(s)
 	}
@@ -184,6 +193,9 @@ func (r *Reader) applyTxn(txn *txnlog.Txn) {
 	r.sum.Transactions++
 	if r.breaks != nil {
 		r.breaks.apply(txn)
+	}
+	if r.herds != nil {
+		r.herds.apply(txn)
 	}
 	changed := r.tree.apply(txn)
 	if len(changed) == 0 || !r.began {

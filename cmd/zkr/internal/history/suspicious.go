@@ -3,7 +3,6 @@ package history
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/txnlog"
@@ -41,6 +40,10 @@ const (
 	TokenWentBack = "token went back"
 	// Flapping: leaders changed often within a short time.
 	Flapping = "flapping"
+	// HerdOfClients: many clients tried to create a znode that had gone, all but one in vain.
+	HerdOfClients = "herd"
+	// LongestWaits: the hour in which clients waited longest. It is no defect.
+	LongestWaits = "longest waits"
 	// Defect: package recognize has found a problem in a thing.
 	Defect = "defect"
 	// Files: the files of the servers are damaged, have gaps, or disagree.
@@ -58,19 +61,23 @@ const (
 type Auditor struct {
 	// Found is called with each suspicion.
 	Found func(Suspicion)
+	// From is the moment before which waits do not count.
+	From time.Time
 
-	sole   map[string]*Stay       // who holds what one may hold
-	tokens map[string]int64       // the greatest token
-	leads  map[string][]time.Time // the last grants of elections
-	known  map[string]bool        // the problems of things, as they are now
+	sole   map[string]*Stay                      // who holds what one may hold
+	tokens map[string]int64                      // the greatest token
+	leads  map[string][]time.Time                // the last grants of elections
+	known  map[string]map[recognize.Problem]bool // the serious problems of things, by their paths
 	former believers
+	waits  waits
+	herds  map[string]time.Time // the last ones, of which nothing was told yet
 }
 
 // NewAuditor makes an auditor.
 func NewAuditor(found func(Suspicion)) *Auditor {
 	return &Auditor{
 		Found: found, sole: map[string]*Stay{}, tokens: map[string]int64{}, leads: map[string][]time.Time{},
-		known: map[string]bool{},
+		known: map[string]map[recognize.Problem]bool{}, herds: map[string]time.Time{},
 	}
 }
 
@@ -110,6 +117,9 @@ func (a *Auditor) Granted(s *Stay) {
 	a.compareGrant(s, *s.Granted)
 	if isSole(s) {
 		a.former.granted(s)
+	}
+	if !s.Granted.Time.Before(a.From) {
+		a.waits.granted(s)
 	}
 	if s.Kind == recognize.Election {
 		a.flap(s)
@@ -191,22 +201,31 @@ func heldFor(s *Stay) string {
 
 // Thing takes a thing that has come or changed.
 func (a *Auditor) Thing(t *recognize.Thing, at Moment) {
-	now := map[string]bool{}
+	now := map[recognize.Problem]bool{}
 	for _, p := range t.Problems {
-		k := t.Path + "\x00" + p.Path + "\x00" + p.Text
-		now[k] = true
-		if p.Level.IsSerious() && !a.known[k] {
+		if !p.Level.IsSerious() {
+			continue
+		}
+		if now[p] = true; !a.known[t.Path][p] {
 			a.Found(Suspicion{Level: p.Level, Kind: Defect, At: at, Path: p.Path, Text: p.Text})
 		}
 	}
-	for k := range a.known {
-		if strings.HasPrefix(k, t.Path+"\x00") && !now[k] {
-			delete(a.known, k)
-		}
+	if a.known[t.Path] = now; len(now) == 0 {
+		delete(a.known, t.Path)
 	}
-	for k := range now {
-		a.known[k] = true
+}
+
+// Herd takes a herd. Every second one within an hour is told of: clients that fail for another
+// reason at the same time are no herd, and do not come again.
+func (a *Auditor) Herd(h Herd) {
+	last, known := a.herds[h.Path]
+	if a.herds[h.Path] = h.At.Time; !known || h.At.Time.Sub(last) > time.Hour {
+		return
 	}
+	delete(a.herds, h.Path)
+	a.Found(Suspicion{Level: recognize.Warn, Kind: HerdOfClients, At: h.At, Path: h.Path, Text: fmt.Sprintf(
+		"%d clients tried in vain to create it within %v, when it had gone and another client had created it again: all of them are woken up each time, where a recipe with a queue wakes one",
+		h.Clients, h.Within)})
 }
 
 // Report takes a finding of the readers of the files.

@@ -39,8 +39,10 @@ is shown are listed at the end, with their reasons.
 session expired, and clients that could have believed in such a hold while another client
 had it, because they came back later; clients that lose one session after the other;
 znodes that another session removed, holds that an operator broke, tokens that went back,
-leaders that change often, defects, and files that are damaged or disagree. The exit code
-is then 1 if something was found.
+leaders that change often, herds of clients that all try to create one znode when it has
+gone, defects, and files that are damaged or disagree. The exit code is then 1 if
+something was found. A hint, which does not count, names the hour in which clients waited
+longest.
 
 A log does not tell what clients read, watch or believe, nor when they connected again.
 The line of a client appears when its time in the queue or as a holder ends; those that
@@ -141,10 +143,17 @@ func (a *app) show(ctx context.Context, root string, in *files, v interval, susp
 	out := &printer{app: a, interval: v, status: a.StatusLine()}
 	// Stays are followed to their ends, however late they are.
 	o := &history.Options{Ended: out.stay, Report: out.finding}
+	sumUp := func() {}
 	if suspicious {
 		o.Until = v.to
 		audit := history.NewAuditor(out.suspicion)
-		o.Began, o.Granted, o.Ended, o.Thing, o.Report = audit.Began, audit.Granted, audit.Ended, audit.Thing, audit.Report
+		audit.From = v.from
+		o.Began, o.Granted, o.Ended, o.Thing, o.Herd, o.Report = audit.Began, audit.Granted, audit.Ended, audit.Thing, audit.Herd, audit.Report
+		sumUp = func() {
+			if s, told := audit.LongestWaits(); told {
+				out.suspicion(s)
+			}
+		}
 	}
 	r, err := in.reader(root, o)
 	if err != nil {
@@ -154,6 +163,7 @@ func (a *app) show(ctx context.Context, root string, in *files, v interval, susp
 	stop := follow(ctx, out.status, r)
 	sum, err := r.Run(ctx)
 	stop()
+	sumUp()
 	if err = errors.Join(err, out.flush()); err != nil {
 		return err
 	}
@@ -184,7 +194,7 @@ func (a *app) conclude(sum history.Summary, v interval, out *printer, suspicious
 		a.Note("the files have no transaction of that time")
 		return
 	}
-	if out.lines == 0 {
+	if out.lines == 0 || suspicious && out.serious == 0 {
 		a.Note("%s", what)
 	}
 	kind := "transaction"
