@@ -66,7 +66,7 @@ func TestBreakRefusesWhatIsNoHolder(t *testing.T) {
 		c := w.Client()
 		m := lock.New(c, dir, nil)
 		w.ResetStats()
-		for _, path := range []string{"", dir, dir + "/", "/locks/b/x", dir + "/x/y", dir + ".waiting/x"} {
+		for _, path := range []string{"", dir, dir + "/", "/locks/b/x", dir + "/x/y", dir + ".other/x", dir + ".waiting/x/y"} {
 			require.ErrorIs(w, m.Break(w.Ctx, lock.Contender{Path: path, Name: "x"}, "", "r"), lock.ErrInvalidArgument, path)
 		}
 		require.ErrorIs(w, m.Break(w.Ctx, lock.Contender{Path: dir + "/x", Name: "x"}, "", ""), lock.ErrInvalidArgument)
@@ -76,7 +76,9 @@ func TestBreakRefusesWhatIsNoHolder(t *testing.T) {
 		_, _, err = (*lock.Held)(nil).Broken(w.Ctx)
 		require.ErrorIs(w, err, lock.ErrInvalidArgument)
 		require.Zero(w, w.Requests(c))
-		require.ErrorIs(w, m.Break(w.Ctx, lock.Contender{Path: dir + "/x", Name: "x"}, "", "r"), lock.ErrNotHeld)
+		for _, path := range []string{dir + "/x", dir + ".waiting/x"} {
+			require.ErrorIs(w, m.Break(w.Ctx, lock.Contender{Path: path, Name: "x"}, "", "r"), lock.ErrNotHeld, "it has gone")
+		}
 		all, err := m.Breaks(w.Ctx)
 		require.NoError(w, err)
 		require.Empty(w, all)

@@ -65,11 +65,13 @@ func TestBreakOfPermitsRefusesWhatIsNoHolder(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
 		s := lock.NewSemaphore(c, dir, 2, nil)
-		for _, path := range []string{"", dir, dir + ".waiting/x", dir + "/x/y"} {
+		for _, path := range []string{"", dir, dir + ".other/x", dir + "/x/y"} {
 			require.ErrorIs(w, s.Break(w.Ctx, lock.Contender{Path: path}, "", "r"), lock.ErrInvalidArgument, path)
 		}
 		require.ErrorIs(w, s.Break(w.Ctx, lock.Contender{Path: dir + "/x"}, "", ""), lock.ErrInvalidArgument)
-		require.ErrorIs(w, s.Break(w.Ctx, lock.Contender{Path: dir + "/x"}, "", "r"), lock.ErrNotHeld)
+		for _, path := range []string{dir + "/x", dir + ".waiting/x"} {
+			require.ErrorIs(w, s.Break(w.Ctx, lock.Contender{Path: path}, "", "r"), lock.ErrNotHeld, "it has gone")
+		}
 		require.ErrorIs(w, (*lock.Semaphore)(nil).Break(w.Ctx, lock.Contender{}, "", "r"), lock.ErrInvalidArgument)
 		_, err := (*lock.Semaphore)(nil).Breaks(w.Ctx)
 		require.ErrorIs(w, err, lock.ErrInvalidArgument)
