@@ -315,6 +315,15 @@ func (z *zkrProcess) says(what string) {
 	}
 }
 
+// warns waits until stderr contains a text: what a process has written before may arrive later than
+// what it writes to stdout, or over the network, afterwards.
+func (z *zkrProcess) warns(what string) {
+	z.t.Helper()
+	if !soon(func() bool { return strings.Contains(z.err.String(), what) }) {
+		z.t.Fatalf("it never warns %q; it said:\n%s%s", what, z.out, z.err)
+	}
+}
+
 func eventually(t *testing.T, cond func() bool, format string, args ...any) {
 	t.Helper()
 	if !soon(cond) {

@@ -103,7 +103,7 @@ func TestEnvironmentOfAResource(t *testing.T) {
 	for _, line := range []string{
 		"ZKR_RESOURCE=a b", fmt.Sprintf("ZKR_TOKEN=%d", node.Mzxid), "ZKR_GROUP=/g", "ZKR_CLIENT=" + filepath.Base(client), "ZKR_SESSION=" + cli.SessionID(owner),
 	} {
-		assert.Contains(t, z.out.String(), line+"\n")
+		z.says(line+"\n")
 	}
 	z.signal(syscall.SIGHUP)
 	assert.Contains(t, z.ends(129).err.String(), "everything was given back: ended by signal 1")
@@ -153,7 +153,7 @@ func TestLostResourcesCommandIsGoneBefore(t *testing.T) {
 	for _, file := range beatsOf(beat, first) {
 		assert.Positive(t, freed.Sub(silent(t, file)), "the last beat is before")
 	}
-	assert.Contains(t, z.err.String(), "losing a: stopping its command, KILL after 500ms")
+	z.warns("losing a: stopping its command, KILL after 500ms")
 	second := newestBeats(t, z, beat, first)
 	z.signal(syscall.SIGTERM)
 	z.signal(syscall.SIGINT) // they are stubborn: a second signal is needed

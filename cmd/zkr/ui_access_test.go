@@ -81,7 +81,7 @@ func TestUIAsksForAPasswordEverywhere(t *testing.T) {
 		assert.Equal(t, want, status(t, client, "GET", url+path, alice), path)
 	}
 	assert.Equal(t, 405, status(t, client, "POST", url+"/locks", alice))
-	assert.Contains(t, z.err.String(), "passwords are sent without encryption")
+	z.warns("passwords are sent without encryption")
 	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(aliceFile, "alice", "bob", 1)), 0o600))
 	assert.Equal(t, 401, status(t, client, "GET", url+"/locks", alice), "a user who was removed")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
@@ -180,7 +180,7 @@ func TestUINeedsAuthenticationForOtherMachines(t *testing.T) {
 		assert.Contains(t, b.run(line...).ends(exit.CodeUsage).err.String(), want, args)
 	}
 	z, url := b.page("--allow-remote", "--no-auth")
-	assert.Contains(t, z.err.String(), "any client that reaches the page can read everything")
+	z.warns("any client that reaches the page can read everything")
 	code, _ := fetchPage(t, url+"/locks")
 	assert.Equal(t, 200, code)
 }
