@@ -103,7 +103,7 @@ func TestEnvironmentOfAResource(t *testing.T) {
 	for _, line := range []string{
 		"ZKR_RESOURCE=a b", fmt.Sprintf("ZKR_TOKEN=%d", node.Mzxid), "ZKR_GROUP=/g", "ZKR_CLIENT=" + filepath.Base(client), "ZKR_SESSION=" + cli.SessionID(owner),
 	} {
-		z.says(line+"\n")
+		z.says(line + "\n")
 	}
 	z.signal(syscall.SIGHUP)
 	assert.Contains(t, z.ends(129).err.String(), "everything was given back: ended by signal 1")
