@@ -1,17 +1,14 @@
 package history_test
 
 import (
-	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/history"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/txnlog"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/session"
-	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
 // takeNaively takes a lock that is one znode, for which all clients wait. It calls waits when it
@@ -39,10 +36,9 @@ func (s *scene) takeNaively(sess *session.Session, path string, waits func()) er
 // The log of a real server shows the herd of a lock without a queue, and none of a lock with one.
 func TestHerdOnApache(t *testing.T) {
 	dir := t.TempDir()
-	cluster := apache.Require(t, &apache.Options{Mode: apache.Jars, Own: true, Dir: dir, Config: map[string]string{"preAllocSize": "8"}})
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	s := &scene{T: t, ctx: ctx, connect: cluster.Connect()}
+	s, _ := startScene(t, dir)
+	defer s.end()
+	ctx := s.ctx
 	const clients, turns = 16, 3
 	admin, err := s.client(nil).Session(ctx)
 	s.ok(err)

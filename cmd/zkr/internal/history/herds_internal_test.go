@@ -50,6 +50,15 @@ func (s *script) fail(ms int, client int64, code int32) {
 	s.add(ms, client, txnlog.Change{Type: txnlog.TypeError, Err: code}).Err = code
 }
 
+// failing lets twelve clients fail, one in a millisecond.
+func failing(ms int, code int32) func(*script) {
+	return func(s *script) {
+		for i := range 12 {
+			s.fail(ms+i, int64(2+i), code)
+		}
+	}
+}
+
 // herdsOf are the herds in a script, below a root.
 func herdsOf(t *testing.T, root string, s *script) (out []Herd) {
 	t.Helper()
@@ -68,42 +77,22 @@ func TestHerdIsFound(t *testing.T) {
 		play    func(s *script)
 		clients int
 	}{
-		"a herd": {"/", func(s *script) {
-			for i := range 12 {
-				s.fail(120+i, int64(2+i), nodeExists)
-			}
-		}, 12},
+		"a herd": {"/", failing(120, nodeExists), 12},
 		"that goes on with other transactions": {"/", func(s *script) {
 			for i := range 12 {
 				s.fail(120+10*i, int64(2+i), nodeExists)
 				s.create(125+10*i, 99, "/other"+string(rune('a'+i)))
 			}
 		}, 12},
-		"below the root": {"/locks", func(s *script) {
-			for i := range 12 {
-				s.fail(120+i, int64(2+i), nodeExists)
-			}
-		}, 12},
-		"elsewhere": {"/other", func(s *script) {
-			for i := range 12 {
-				s.fail(120+i, int64(2+i), nodeExists)
-			}
-		}, 0},
+		"below the root": {"/locks", failing(120, nodeExists), 12},
+		"elsewhere":      {"/other", failing(120, nodeExists), 0},
 		"too few": {"/", func(s *script) {
 			for i := range 30 {
 				s.fail(120+i, int64(2+i%9), nodeExists)
 			}
 		}, 0},
-		"other errors": {"/", func(s *script) {
-			for i := range 12 {
-				s.fail(120+i, int64(2+i), -101)
-			}
-		}, 0},
-		"too late": {"/", func(s *script) {
-			for i := range 12 {
-				s.fail(1120+i, int64(2+i), nodeExists)
-			}
-		}, 0},
+		"other errors": {"/", failing(120, -101), 0},
+		"too late":     {"/", failing(1120, nodeExists), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &script{}
@@ -128,14 +117,10 @@ func TestHerdIsFound(t *testing.T) {
 func TestCreationWithoutADeletionHasNoHerd(t *testing.T) {
 	s := &script{}
 	s.create(0, 1, "/a")
-	for i := range 12 {
-		s.fail(1+i, int64(2+i), nodeExists)
-	}
+	failing(1, nodeExists)(s)
 	s.remove(100, 1, "/a")
 	s.create(1200, 1, "/a")
-	for i := range 12 {
-		s.fail(1201+i, int64(2+i), nodeExists)
-	}
+	failing(1201, nodeExists)(s)
 	require.Empty(t, herdsOf(t, "/", s))
 }
 

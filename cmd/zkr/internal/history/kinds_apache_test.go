@@ -20,16 +20,14 @@ import (
 	"github.com/zkrecipes/zkrecipes/rwlock"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/workerctl"
-	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
 // The clients of every kind of thing are told, with what they had.
 func TestEveryKindIsToldOnApache(t *testing.T) {
 	dir := t.TempDir()
-	cluster := apache.Require(t, &apache.Options{Mode: apache.Jars, Own: true, Dir: dir, Config: map[string]string{"preAllocSize": "8"}})
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	s := &scene{T: t, ctx: ctx, connect: cluster.Connect()}
+	s, _ := startScene(t, dir)
+	defer s.end()
+	ctx := s.ctx
 	one, two := s.client(nil), s.client(nil)
 
 	stuck := lock.New(one, "/locks/stuck", &lock.Options{ID: "ann"})

@@ -15,17 +15,15 @@ import (
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
-	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
 // The recording of locks on a real server has the history of the server's log, as far as a
 // client sees.
 func TestRecordingOfASceneOnApache(t *testing.T) {
 	dir, to := t.TempDir(), t.TempDir()
-	cluster := apache.Require(t, &apache.Options{Mode: apache.Jars, Own: true, Dir: dir, Config: map[string]string{"preAllocSize": "8"}})
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	s := &scene{T: t, ctx: ctx, connect: cluster.Connect()}
+	s, _ := startScene(t, dir)
+	defer s.end()
+	ctx := s.ctx
 	w, err := recording.NewWriter(to, "/locks", nil)
 	s.ok(err)
 	begun, over := make(chan recorder.Event, 10), make(chan error, 1)

@@ -58,7 +58,16 @@ func (c *cable) sever() {
 type scene struct {
 	*testing.T
 	ctx     context.Context
+	end     context.CancelFunc // of ctx
 	connect string
+}
+
+// startScene starts a server of its own, whose files are below dir. The caller ends the scene.
+func startScene(t *testing.T, dir string) (*scene, *apache.Cluster) {
+	t.Helper()
+	cluster := apache.Require(t, &apache.Options{Mode: apache.Jars, Own: true, Dir: dir, Config: map[string]string{"preAllocSize": "8"}})
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	return &scene{T: t, ctx: ctx, end: cancel, connect: cluster.Connect()}, cluster
 }
 
 func (s *scene) client(dialer *cable) *session.Client {
@@ -172,10 +181,8 @@ func files(t *testing.T, dir string) string {
 // running server and from a snapshot in the middle.
 func TestSceneOnApache(t *testing.T) {
 	dir := t.TempDir()
-	cluster := apache.Require(t, &apache.Options{Mode: apache.Jars, Own: true, Dir: dir, Config: map[string]string{"preAllocSize": "8"}})
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	s := &scene{T: t, ctx: ctx, connect: cluster.Connect()}
+	s, _ := startScene(t, dir)
+	defer s.end()
 	s.play()
 	data := files(t, dir)
 	f, err := txnlog.OpenFolder("server", data)
@@ -194,10 +201,9 @@ func TestSceneOnApache(t *testing.T) {
 // granted before, and ends are told as ever.
 func TestHistoryBeginsWithASnapshotOnApache(t *testing.T) {
 	dir := t.TempDir()
-	cluster := apache.Require(t, &apache.Options{Mode: apache.Jars, Own: true, Dir: dir, Config: map[string]string{"preAllocSize": "8"}})
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	s := &scene{T: t, ctx: ctx, connect: cluster.Connect()}
+	s, cluster := startScene(t, dir)
+	defer s.end()
+	ctx := s.ctx
 	one, err := lock.New(s.client(nil), "/locks/report", &lock.Options{ID: "one"}).Lock(ctx)
 	s.ok(err)
 	next := make(chan *lock.Held, 1)
