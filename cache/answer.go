@@ -68,7 +68,7 @@ func (m *machine) onRefused(n *node) {
 		m.record(n, change{err: session.ErrNoAuth})
 	}
 	n.known, n.denied, n.listed = true, true, false
-	n.stat, n.mark = session.Stat{}, mark{}
+	n.seen, n.mark = facts{}, mark{}
 	if news && m.oneShot {
 		m.queueRefresh(n)
 	}
@@ -86,7 +86,7 @@ func (m *machine) record(n *node, c change) {
 // onNode: the stat of n, or its data too.
 func (m *machine) onNode(n *node, o op, a answer) {
 	if !n.bare {
-		if o == opStat && !(n.known && unchanged(n.stat, a.stat)) {
+		if o == opStat && !(n.known && n.seen == factsOf(a.stat)) {
 			m.queueRequest(n, opGet)
 			return // the children's turn comes with the data
 		}
@@ -101,7 +101,8 @@ func (m *machine) onNode(n *node, o op, a answer) {
 
 // onData: the data of n.
 func (m *machine) onData(n *node, a answer) {
-	if n.known && !n.denied && recreated(n.stat, a.stat) {
+	now := factsOf(a.stat)
+	if n.known && !n.denied && recreated(n.seen, now) {
 		// The children of the old node went with it; the children of the new node are
 		// reported again. A child that is known from the old node may have been
 		// reported as a child of the new node since this answer was given: only a list
@@ -111,10 +112,10 @@ func (m *machine) onData(n *node, a answer) {
 		m.changes = append(m.changes, change{kind: EventRemoved, path: n.path})
 		n.known, n.listed, n.mark = false, false, mark{}
 	}
-	if !n.known || n.denied || !unchanged(n.stat, a.stat) {
+	if !n.known || n.denied || n.seen != now {
 		m.record(n, change{data: a.data, stat: a.stat})
 	}
-	n.known, n.denied, n.stat = true, false, a.stat
+	n.known, n.denied, n.seen = true, false, now
 }
 
 // compareStat decides by its stat whether n must be listed: not if nothing has come

@@ -118,7 +118,7 @@ const littleData = 1024
 func (m *machine) revisitTree(n *node) {
 	n.data, n.list, n.listed = slot{}, slot{}, false
 	switch {
-	case !n.known || n.denied || m.oneShot || !n.bare && n.stat.DataLength <= littleData:
+	case !n.known || n.denied || m.oneShot || !n.bare && n.seen.length <= littleData:
 		m.queueRefresh(n)
 	default:
 		m.queueRequest(n, opStat)
@@ -277,7 +277,7 @@ func (m *machine) addChild(parent *node, name string) *node {
 func (m *machine) includes(path string) bool { return m.filter == nil || m.filter(path) }
 
 // wantsChildren reports whether the children of n belong to the view.
-func (m *machine) wantsChildren(n *node) bool { return m.depth < 0 || n.depth < m.depth }
+func (m *machine) wantsChildren(n *node) bool { return m.depth < 0 || int(n.depth) < m.depth }
 
 // takeDropped returns the nodes whose watches are no longer needed.
 func (m *machine) takeDropped() []*node {

@@ -12,24 +12,25 @@ import (
 // node is a znode that the machine knows, or believes to exist.
 type node struct {
 	path     string
-	depth    int
 	parent   *node
 	children map[string]*node // by name
-	bare     bool             // only its children matter: no data, no entry
 
-	known  bool         // it has an entry; a bare one exists
-	denied bool         // its entry says that it may not be read
-	stat   session.Stat // as of the last read of its data
+	seen facts // as of the last read of its data
 	// listed: on this connection, all its children are known, and new children will be
 	// reported. mark is the state of its children on the server at some time when the
 	// tree had a node for each of them. owes: a child was not asked for, so that the
 	// node must be listed in any case.
+	mark   mark
 	listed bool
 	owes   bool
-	mark   mark
+
+	bare   bool // only its children matter: no data, no entry
+	known  bool // it has an entry; a bare one exists
+	denied bool // its entry says that it may not be read
 	gone   bool // out of the tree; answers for it mean nothing
 
 	data, list slot
+	depth      int32
 }
 
 // slot is a read of a node that is in progress. A node has at most one read of each
@@ -60,7 +61,7 @@ func (n *node) slot(o op) *slot {
 
 // newChild makes a child, which is in the tree from then on.
 func (n *node) newChild(name string) *node {
-	c := &node{path: znode.Join(n.path, name), depth: n.depth + 1, parent: n}
+	c := &node{path: znode.Join(n.path, name), parent: n, depth: n.depth + 1}
 	if n.children == nil {
 		n.children = make(map[string]*node)
 	}
@@ -81,15 +82,21 @@ type mark struct {
 
 func markOf(s session.Stat) mark { return mark{s.Czxid, s.Ctime, s.Pzxid, s.Cversion, s.NumChildren} }
 
+// facts is the part of a stat that tells whether a znode is the same, with the same data.
+// There is one for each node of a view, so the rest of the stat is not kept beside it.
+type facts struct {
+	czxid, ctime, mzxid, mtime int64
+	version, length            int32
+}
+
+func factsOf(s session.Stat) facts {
+	return facts{s.Czxid, s.Ctime, s.Mzxid, s.Mtime, s.Version, s.DataLength}
+}
+
 // recreated reports whether b is another znode than a. The version does not tell this:
 // it begins at 0 again (CH41). The times are there for the sake of an ensemble that was
 // recreated empty, and counts its transactions from the start.
-func recreated(a, b session.Stat) bool { return a.Czxid != b.Czxid || a.Ctime != b.Ctime }
-
-// unchanged reports whether the data that came with b is the data that came with a.
-func unchanged(a, b session.Stat) bool {
-	return !recreated(a, b) && a.Mzxid == b.Mzxid && a.Mtime == b.Mtime && a.Version == b.Version && a.DataLength == b.DataLength
-}
+func recreated(a, b facts) bool { return a.czxid != b.czxid || a.ctime != b.ctime }
 
 // findNode returns the node of path, or nil.
 func (m *machine) findNode(path string) *node {

@@ -12,7 +12,8 @@ type store[T any] struct {
 	buffer int
 
 	// mu guards the fields below. Invariants: last, with the entries of changed in
-	// place of its own, is entries, unless changed is nil; a reader that does not lag
+	// place of its own, is entries, unless changed is nil, as it is until a snapshot is
+	// asked for; a reader that does not lag
 	// has in its queue all that has become of entries since it was last given a
 	// snapshot or events.
 	mu      sync.Mutex
@@ -27,8 +28,7 @@ type store[T any] struct {
 
 func newStore[T any](buffer int) *store[T] {
 	return &store[T]{
-		buffer: buffer, entries: make(map[string]*Entry[T]), last: &Snapshot[T]{},
-		changed: make(map[string]*Entry[T]), readers: make(map[*reader[T]]struct{}),
+		buffer: buffer, entries: make(map[string]*Entry[T]), readers: make(map[*reader[T]]struct{}),
 	}
 }
 

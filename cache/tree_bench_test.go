@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,7 +51,8 @@ func heapInUse() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// BenchmarkTree is the load of a tree of n znodes, its memory, and the time from a change
+// BenchmarkTree is the load of a tree of n znodes, its memory beside that of a plain map
+// (the floor), and the time from a change
 // by another client until a watching client has it; n is ZKBENCH_ZNODES, or 10,000, with
 // n/4 and n/2 before. One operation is the load. With ZKBENCH_APACHE=1 the server's heap is
 // ZKBENCH_HEAP MB.
@@ -71,12 +73,27 @@ func BenchmarkTree(b *testing.B) {
 				require.Equal(b, 1+n+(n+benchFolder-1)/benchFolder, v.Len())
 				if world.OnApache() { // else the server's memory is in the same heap
 					b.ReportMetric(float64(heapInUse()-before)/float64(v.Len()), "heap-B/entry")
+					b.ReportMetric(float64(plainMap(v.View))/float64(v.Len()), "floor-B/entry")
 				}
 				b.ReportMetric(float64(medianChange(b, v.View, writer, root+"/folder-000000/znode-with-a-longer-name-000007").Microseconds()), "change-p50-us")
 				stop()
 			}
 		})
 	}
+}
+
+// plainMap is the heap of a map from the paths of v to copies of its entries: the least that
+// a program needs to have what v knows, without following it.
+func plainMap(v *cache.View[[]byte]) int64 {
+	entries := v.Snapshot()
+	before, m := heapInUse(), make(map[string]*cache.Entry[[]byte])
+	for e := range entries.All() {
+		e.Path, e.Value = strings.Clone(e.Path), slices.Clone(e.Value)
+		m[e.Path] = &e
+	}
+	after := heapInUse()
+	runtime.KeepAlive(m)
+	return after - before
 }
 
 // medianChange is the time from a set by s until v has it.
