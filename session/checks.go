@@ -1,6 +1,6 @@
 package session
 
-import "github.com/zkrecipes/zkrecipes/session/internal/heartbeat"
+import "github.com/zkrecipes/zkrecipes/internal/format/heartbeatformat"
 
 // checksPerHeartbeat bounds how many znodes one heartbeat checks; with more
 // holds than that, or than fit into a request, they take turns.
@@ -17,7 +17,7 @@ const (
 	heartbeatSize = 8 + 9
 	checkSize     = 9 + 4 + 4
 	// sharedSize is what the operation of a shared heartbeat takes beside the path.
-	sharedSize = 9 + 4 + 4 + 4 + 1 + 17 + heartbeat.MaxMarks*(1+16+1+10)
+	sharedSize = 9 + 4 + 4 + 4 + 1 + 17 + heartbeatformat.MaxMarks*(1+16+1+10)
 )
 
 // watchUnchecked sets watches on the znodes that are not watched yet, behind a heartbeat:

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/zkrecipes/zkrecipes/session/internal/heartbeat"
+	"github.com/zkrecipes/zkrecipes/internal/format/heartbeatformat"
 )
 
 // sharedRelay is a deliberately dumb model of heartbeats that sessions share: a leader,
@@ -32,16 +32,16 @@ type sharedRelay struct {
 
 	followers [2]*sharedFollower
 	observed  *sharedClient
-	past      [][]heartbeat.Mark // committed so far
+	past      [][]heartbeatformat.Mark // committed so far
 }
 
 // brokenShare is a rule that the model must convict.
 type brokenShare struct {
-	proved        func(t *trust, marks []heartbeat.Mark)         // instead of trust.proved
-	marks         func(t *trust, now time.Time) []heartbeat.Mark // instead of trust.marks
-	writersServer int                                            // where writers are
-	sendsThrough  int                                            // where writers send their heartbeats
-	session       int                                            // where the session is
+	proved        func(t *trust, marks []heartbeatformat.Mark)         // instead of trust.proved
+	marks         func(t *trust, now time.Time) []heartbeatformat.Mark // instead of trust.marks
+	writersServer int                                                  // where writers are
+	sendsThrough  int                                                  // where writers send their heartbeats
+	session       int                                                  // where the session is
 }
 
 // sharedFollower is a server and its connection with the leader.
@@ -49,7 +49,7 @@ type sharedFollower struct {
 	toLeader, toFollower pipe
 	applied              int64
 	mzxid                int64 // of the heartbeat
-	record               []heartbeat.Mark
+	record               []heartbeatformat.Mark
 	touched, lost        bool             // of the session
 	waiting              map[int64]func() // what applying a transaction answers
 }
@@ -134,7 +134,7 @@ func (m *sharedRelay) ping(f *sharedFollower) {
 }
 
 // commit is a transaction at the leader: a heartbeat, or none.
-func (m *sharedRelay) commit(record []heartbeat.Mark) (zxid int64, committed bool) {
+func (m *sharedRelay) commit(record []heartbeatformat.Mark) (zxid int64, committed bool) {
 	if m.now >= m.deposed {
 		return 0, false
 	}
@@ -187,7 +187,7 @@ func (m *sharedRelay) read(c *sharedClient) {
 }
 
 // write sends a heartbeat, over a connection with f.
-func (m *sharedRelay) write(f *sharedFollower, toServer *pipe, record []heartbeat.Mark) {
+func (m *sharedRelay) write(f *sharedFollower, toServer *pipe, record []heartbeatformat.Mark) {
 	m.send(toServer, func() {
 		m.send(&f.toLeader, func() { m.commit(record) })
 	})
@@ -285,19 +285,19 @@ func TestNoScheduleOutlivesALeaseByOthersHeartbeats(t *testing.T) {
 func TestTheModelConvictsBrokenSharing(t *testing.T) {
 	rule := theTiming(t, 2*time.Second)
 	for name, broken := range map[string]brokenShare{
-		"without R, shared": {proved: func(t *trust, marks []heartbeat.Mark) {
-			newest := heartbeat.NewestBehind(marks, 0)
+		"without R, shared": {proved: func(t *trust, marks []heartbeatformat.Mark) {
+			newest := heartbeatformat.NewestBehind(marks, 0)
 			t.extendLease(func(i touch) bool { return i.zxid < newest })
 		}},
-		"touches at the mark's own transaction": {proved: func(t *trust, marks []heartbeat.Mark) {
-			newest := heartbeat.NewestBehind(marks, t.relay)
+		"touches at the mark's own transaction": {proved: func(t *trust, marks []heartbeatformat.Mark) {
+			newest := heartbeatformat.NewestBehind(marks, t.relay)
 			t.extendLease(func(i touch) bool { return i.zxid <= newest })
 		}},
-		"all touches before the heartbeat is read": {proved: func(t *trust, _ []heartbeat.Mark) {
+		"all touches before the heartbeat is read": {proved: func(t *trust, _ []heartbeatformat.Mark) {
 			t.extendLease(func(touch) bool { return true })
 		}},
-		"the newest settled touch, shared": {proved: func(t *trust, marks []heartbeat.Mark) {
-			newest := heartbeat.NewestBehind(marks, t.relay)
+		"the newest settled touch, shared": {proved: func(t *trust, marks []heartbeatformat.Mark) {
+			newest := heartbeatformat.NewestBehind(marks, t.relay)
 			for _, i := range t.touches {
 				if i.zxid < newest {
 					t.extend(i.sent)

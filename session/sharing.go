@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/chance"
-	"github.com/zkrecipes/zkrecipes/session/internal/heartbeat"
+	"github.com/zkrecipes/zkrecipes/internal/format/heartbeatformat"
 )
 
 // sharing is a session's part in the heartbeats that the sessions of one server share:
@@ -73,7 +73,7 @@ func newSharing(o *Options, id int64, t shareTiming, random *chance.Source) *sha
 		return nil
 	}
 	return &sharing{
-		shareTiming: t, path: fmt.Sprintf("%s/server-%d", o.SharedHeartbeats, server), id: id,
+		shareTiming: t, path: o.SharedHeartbeats + "/" + heartbeatformat.Name(server), id: id,
 		every: t.read / readsPerPeriod(int(random.Int64N(64))),
 	}
 }
@@ -139,7 +139,7 @@ func (k *leaseRenewer) onShared(seen Seen, err error, sent time.Time) {
 // heartbeats, and they prove this session for long enough.
 func (k *leaseRenewer) takeInLocked(seen Seen, now time.Time) bool {
 	sh := k.sharing
-	beat, err := heartbeat.Parse(seen.Data)
+	beat, err := heartbeatformat.Parse(seen.Data)
 	if err != nil || seen.Stat.Mzxid <= sh.mzxid || beat.Sender == sh.id {
 		return false
 	}
@@ -197,7 +197,7 @@ func (k *leaseRenewer) sharedOpLocked(now time.Time) []Op {
 	if k.sharing == nil || k.sharing.missing {
 		return nil
 	}
-	return []Op{SetOp(k.sharing.path, heartbeat.Format(heartbeat.Record{Sender: k.sharing.id, Marks: k.trust.marks(now)}), -1)}
+	return []Op{SetOp(k.sharing.path, heartbeatformat.Format(heartbeatformat.Record{Sender: k.sharing.id, Marks: k.trust.marks(now)}), -1)}
 }
 
 // onSharedFailure handles the refusal of a shared heartbeat's own operation.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zkrecipes/zkrecipes/session/internal/heartbeat"
+	"github.com/zkrecipes/zkrecipes/internal/format/heartbeatformat"
 )
 
 // TrustRule is the rule for the proof that the servers still keep a session.
@@ -142,15 +142,15 @@ func (t *trust) answered(sent, now time.Time, zxid int64, committed bool) {
 
 // marks are what the writer of a shared heartbeat says of its server: touches of
 // different ages, the newest first.
-func (t *trust) marks(now time.Time) []heartbeat.Mark {
-	var out []heartbeat.Mark
+func (t *trust) marks(now time.Time) []heartbeatformat.Mark {
+	var out []heartbeatformat.Mark
 	for _, i := range slices.Backward(t.touches) {
 		age := now.Sub(i.answered)
 		if n := len(out); n == 0 || age-out[n-1].Age >= t.relay/4 {
-			out = append(out, heartbeat.Mark{Zxid: i.zxid, Age: age})
+			out = append(out, heartbeatformat.Mark{Zxid: i.zxid, Age: age})
 		}
 	}
-	return out[:min(len(out), heartbeat.MaxMarks)]
+	return out[:min(len(out), heartbeatformat.MaxMarks)]
 }
 
 // proved: another session of the same server has sent a heartbeat with marks, to that
@@ -167,11 +167,11 @@ func (t *trust) marks(now time.Time) []heartbeat.Mark {
 // request; FinalRequestProcessor reads the zxid later, when it answers, also a ping; and
 // SessionTrackerImpl.initializeNextSessionId puts the server's number into the ids of
 // the sessions that the server makes, which is how sessions know that they share one.
-func (t *trust) proved(marks []heartbeat.Mark) {
+func (t *trust) proved(marks []heartbeatformat.Mark) {
 	if t.rule == TrustAnswered {
 		return
 	}
-	newest := heartbeat.NewestBehind(marks, t.relay)
+	newest := heartbeatformat.NewestBehind(marks, t.relay)
 	t.extendLease(func(i touch) bool { return i.zxid < newest })
 }
 

@@ -122,7 +122,7 @@ var layers = sync.OnceValue(func() []layer {
 		{worlds, []string{"internal/...", "session", events, "zktest/..."}},
 		// Recipes describe themselves to the suite; the suite knows no recipe.
 		{queueSuite, []string{worlds, "session", "zktest/..."}},
-		{"session", []string{names, waits, posts, events, logins, draws}},
+		{"session", []string{names, waits, posts, events, logins, draws, formats + "/heartbeatformat"}},
 		{"session/internal", []string{"session/internal/..."}},
 		// Its tests and examples hold a lock.
 		{"session/kerberos", []string{"session", "lock"}},

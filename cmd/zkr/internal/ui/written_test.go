@@ -18,6 +18,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/lock/locktable"
 	"github.com/zkrecipes/zkrecipes/rebalanser"
+	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/stm"
 	"github.com/zkrecipes/zkrecipes/value"
 	"github.com/zkrecipes/zkrecipes/workerctl"
@@ -75,6 +76,11 @@ var written = map[string]struct {
 	}},
 	"tableformat": {(*stage).table, func(v *ui.View) bool {
 		return slices.ContainsFunc(v.Kinds(recognize.Mutex), func(t *recognize.Thing) bool { return t.State == "2 of 2 locks are held" })
+	}},
+	"heartbeatformat": {(*stage).sharedHeartbeats, func(v *ui.View) bool {
+		return slices.ContainsFunc(v.Kinds(recognize.Group), func(t *recognize.Thing) bool {
+			return t.Path == "/shop/heartbeats" && t.Guess == "" && t.Members[0].Session != 0
+		})
 	}},
 	"stmformat": {(*stage).transactions, func(v *ui.View) bool {
 		return slices.ContainsFunc(v.Kinds(recognize.Group), func(t *recognize.Thing) bool { return t.Path == "/shop/transactions" && t.Guess == "" })
@@ -159,6 +165,16 @@ func (s *stage) table() {
 	owner, err := locktable.New(s.actor("web-1"), "/shop/shards", nil).Join(s.ctx)
 	require.NoError(s, err)
 	_, err = owner.TryLock(s.ctx, "shard-1", "shard-2")
+	require.NoError(s, err)
+}
+
+// sharedHeartbeats is a lock that is held by a session with shared heartbeats.
+func (s *stage) sharedHeartbeats() {
+	s.Helper()
+	c, err := session.Connect(s.ctx, s.srv.Addr(), &session.Options{TickTime: 2 * time.Second, SharedHeartbeats: "/shop/heartbeats"})
+	require.NoError(s, err)
+	s.clients["shared"] = c
+	_, err = lock.New(c, "/shop/shared", nil).Lock(s.ctx)
 	require.NoError(s, err)
 }
 

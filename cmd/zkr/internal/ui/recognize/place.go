@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/zkrecipes/zkrecipes/internal/format/counterformat"
+	"github.com/zkrecipes/zkrecipes/internal/format/heartbeatformat"
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 	"github.com/zkrecipes/zkrecipes/internal/format/shareformat"
 	"github.com/zkrecipes/zkrecipes/internal/format/taskformat"
@@ -86,7 +87,7 @@ func (u *revision) touchParent(s *spot, at, child, path string) {
 // its parent: a change of existence, name or owner, or of data by which parents
 // of persistent nodes are recognized.
 func concernsParent(old, fresh *spot) bool {
-	if old == nil || fresh == nil || !isSuccessor(old.Node, fresh.Node) || !fresh.persistent() || counterformat.IsMark(fresh.name) {
+	if old == nil || fresh == nil || !isSuccessor(old.Node, fresh.Node) || !fresh.persistent() || counterformat.IsMark(fresh.name) || heartbeatformat.IsName(fresh.name) {
 		return true
 	}
 	return slices.ContainsFunc([]*spot{old, fresh}, func(s *spot) bool {
@@ -110,8 +111,8 @@ func (s *spot) isDull() bool {
 }
 
 // isTelling reports whether a parent that is no job may be recognized by the name of a persistent
-// child without data: by a number or a UUID as of a contender, a lease or an entry, or as a folder
-// of a task queue or a rebalancer. The other folders that tell are those of looksDeeper.
+// child without data: by a number or a UUID as of a contender, a lease or an entry, by a server of
+// shared heartbeats, or as a folder of a task queue or a rebalancer. The other folders that tell are those of looksDeeper.
 func isTelling(name string) bool {
 	for width := digits; width <= digits+1; width++ {
 		if _, ok := cutNumber(name, width); ok {
@@ -122,7 +123,7 @@ func isTelling(name string) bool {
 	case taskformat.DirTasks, shareformat.DirResources, shareformat.DirAssignments:
 		return true
 	}
-	return leaseName.MatchString(name)
+	return leaseName.MatchString(name) || heartbeatformat.IsName(name)
 }
 
 // looksDeeper reports whether a node may be recognized by nodes below its children.

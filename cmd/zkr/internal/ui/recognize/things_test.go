@@ -263,6 +263,18 @@ func TestTablesAndMarkers(t *testing.T) {
 	})
 }
 
+func TestSharedHeartbeats(t *testing.T) {
+	check(t, []recognized{
+		{"two servers", []string{"/h/server-1 v7 =1 1000a5c3f2b0001 2a7:812", "/h/server-2 =1 2000a5c3f2b0001"}, "group /h: 2 servers, whose sessions share heartbeats\n"},
+		{"one of them without a heartbeat yet", []string{"/h/server-1 =1 1 2a7:812", "/h/server-2", "/h/note =x"}, "group /h: 2 servers, whose sessions share heartbeats\n"},
+		{"garbage", []string{"/h/server-1 =1 1 2a7:812", "/h/server-2 =2 1 2a7:812"},
+			"group /h: 2 servers, whose sessions share heartbeats\n  warn: the heartbeat of server-2 cannot be read: its sessions send heartbeats of their own\n"},
+		{"servers of a stranger", []string{"/h/server-1 =10.0.0.1", "/h/server-2"}, ""},
+	})
+	w := look(Past{}, "/h/server-7 v41 =1 7000a5c3f2b0001 2a7:812")
+	require.Equal(t, Member{Path: "/h/server-7", ID: "server-7", Session: 0x7000a5c3f2b0001, Since: w.Things[0].Members[0].Since, Data: "heartbeat 41, at 11:58:59 on 2026-01-02"}, w.Things[0].Members[0])
+}
+
 func TestMembers(t *testing.T) {
 	check(t, []recognized{
 		{"GroupMember", []string{"/g/ann e1 =x", "/g/bob e2"}, "group? /g: 2 members\n"},

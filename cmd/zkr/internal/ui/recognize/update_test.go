@@ -53,6 +53,7 @@ func seeds(t *testing.T) (out []*Node) {
 	}
 	graft("", []string{"/d/orders", "/d/users", "/d/users/lock-0000000001 e5 =x", "/d/web e3", "/d/0123456789abcdef0123456789abcdef", "/d/leases", "/d/ready"})
 	graft("", []string{"/x/note =hello", "/x/8080 =8080", "/x/maintenance-gate", "/x/.delay =held 7", "/x.delay.delay =held 1"})
+	graft("", []string{"/h/server-1 =1 1000a5c3f2b0001 2a7:812", "/h/server-2"})
 	return out
 }
 

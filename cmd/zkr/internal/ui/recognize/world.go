@@ -66,7 +66,7 @@ func (l *looker) find(path string) *spot { return l.top.find(path) }
 func (l *looker) recognizeNode(s *spot) *Thing {
 	l.visits++
 	for _, tell := range []func(*looker, *spot) *Thing{
-		recognizeJob, endedJob, taskQueue, recognizeRebalancer, recognizeLeases, leasePool, recognizeQueue, recognizeBarrier, recognizeService, foreignQueue, bookDouble, recognizeDelay, recognizeCounter, recognizeValue, recognizeMarkers, recognizeGroup, recognizeTable, recognizeGate,
+		recognizeJob, endedJob, taskQueue, recognizeRebalancer, recognizeLeases, leasePool, recognizeQueue, recognizeBarrier, recognizeService, foreignQueue, bookDouble, recognizeDelay, recognizeCounter, recognizeValue, recognizeMarkers, recognizeHeartbeats, recognizeGroup, recognizeTable, recognizeGate,
 	} {
 		if t := tell(l, s); t != nil {
 			return t

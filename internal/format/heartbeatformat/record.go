@@ -1,11 +1,13 @@
-// Package heartbeat is the format of heartbeats that sessions share.
+// Package heartbeatformat is the format of heartbeats that sessions share: a znode for
+// each server, "<folder>/server-<number>". The names and the records are this library's
+// alone. The package is pure; the dashboard recognizes the folder by it.
 //
 // The data of the znode is one line of text: "1", the version of the format; the id of
 // the session that has sent it, in hexadecimal; and marks as "zxid:age", a transaction id
 // in hexadecimal and milliseconds in decimal. Spaces separate them. For example
 //
 //	1 1000a5c3f2b0001 2000000a7:812 2000000a1:1638
-package heartbeat
+package heartbeatformat
 
 import (
 	"errors"
@@ -23,6 +25,19 @@ const MaxMarks = 16
 
 // ErrInvalid: the data of the znode is not a record of this version.
 var ErrInvalid = errors.New("invalid heartbeat")
+
+// namePrefix is the beginning of the names of the znodes; the server's number follows.
+const namePrefix = "server-"
+
+// Name returns the name of the znode of a server.
+func Name(server uint8) string { return namePrefix + strconv.Itoa(int(server)) }
+
+// IsName recognizes the names of the znodes.
+func IsName(name string) bool {
+	digits, found := strings.CutPrefix(name, namePrefix)
+	server, err := strconv.ParseUint(digits, 10, 8)
+	return found && err == nil && server > 0 && Name(uint8(server)) == name
+}
 
 // Mark says that the writer's server had applied the transaction Zxid, and no later one,
 // at a moment that was Age or longer before the heartbeat was sent to the same server.
