@@ -231,14 +231,14 @@ func TestStatusShowsTheProgressOfALoad(t *testing.T) {
 		for i := range 2000 {
 			put(w, fmt.Sprintf("/c/%d", i), "x")
 		}
-		v := run(w, cache.NewChildren(w.Client(), "/c", text, nil).View)
-		at := 0
+		client, at := w.Client(), 0
 		w.Server.OnRequest(func(r zktest.Request) zktest.Action {
 			if at++; at == 70 { // more than the window holds: the first have been answered
 				return zktest.Action{Do: zktest.DropRequest}
 			}
 			return zktest.Action{}
 		})
+		v := run(w, cache.NewChildren(client, "/c", text, nil).View)
 		w.Pass(time.Second)
 		st := v.Status()
 		require.False(w, st.Synced || st.Loaded)
