@@ -36,9 +36,15 @@ git config commit.gpgsign false && git config tag.gpgsign false
 git tag -l | xargs -r git tag -d >/dev/null
 
 git tag "$version"
-"$here/scripts/modules.sh" released | while read -r module; do
-	(cd "$module" && go get "$root@$version" && go mod tidy) >"$dir/log" 2>&1 || { cat "$dir/log" >&2; exit 1; }
-	git add "$module/go.mod" "$module/go.sum"
-done
-git commit -q --allow-empty -m "release: $version of the nested modules"
-"$here/scripts/modules.sh" released | while read -r module; do git tag "$module/$version"; done
+release() { # the modules that stdin names: what they require is tagged
+	local module modules
+	mapfile -t modules
+	for module in "${modules[@]}"; do
+		(cd "$module" && go get "$root@$version" && go mod tidy) >"$dir/log" 2>&1 || { cat "$dir/log" >&2; exit 1; }
+		git add "$module/go.mod" "$module/go.sum"
+	done
+	git commit -q --allow-empty -m "release: $version of ${modules[*]}"
+	for module in "${modules[@]}"; do git tag "$module/$version"; done
+}
+"$here/scripts/modules.sh" released | grep -vx cmd/zkr | release
+echo cmd/zkr | release # it requires one of the others

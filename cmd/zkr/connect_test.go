@@ -114,9 +114,40 @@ func TestCredentialsOfSASL(t *testing.T) {
 	b.run("lock", "ls", "/a", "--auth-scheme", "sasl", "--user", "ann:wrong").ends(exit.CodeDenied)
 	z := b.run("lock", "ls", "/a", "--user", "ann:a:b").ends(exit.CodeDenied)
 	assert.Contains(t, z.err.String(), "zookeeper.enforce.auth.schemes")
-	z = b.run("lock", "ls", "/a", "--auth-scheme", "kerberos").ends(exit.CodeUsage)
-	assert.Contains(t, z.err.String(), "kerberos")
-	assert.Contains(t, z.err.String(), "digest or sasl")
+	z = b.run("lock", "ls", "/a", "--auth-scheme", "plain").ends(exit.CodeUsage)
+	assert.Contains(t, z.err.String(), "plain")
+	assert.Contains(t, z.err.String(), "digest, sasl or kerberos")
+}
+
+// Before a connection: the keytab, krb5.conf and the ticket of kinit are read, and the KDC is
+// asked. The tests of session/kerberos have one that answers.
+func TestCredentialsOfKerberos(t *testing.T) {
+	b := newBed(t)
+	dir := t.TempDir()
+	conf, keytab := filepath.Join(dir, "krb5.conf"), filepath.Join(dir, "app.keytab")
+	require.NoError(t, os.WriteFile(conf, []byte("[libdefaults]\ndefault_realm = ZK.TEST\n[realms]\nZK.TEST = {\nkdc = 127.0.0.1:1\n}\n"), 0o600))
+	require.NoError(t, os.WriteFile(keytab, []byte("x"), 0o600))
+	list := func(conf string, flags ...string) *zkrProcess {
+		cmd := b.command(append([]string{"lock", "ls", "/a"}, flags...)...)
+		return start(t, with(cmd, "KRB5_CONFIG="+conf, "KRB5CCNAME="+filepath.Join(dir, "cache")))
+	}
+	for _, tt := range []struct {
+		flags []string
+		code  int
+		says  string
+	}{
+		{[]string{"--kerberos-server", "zk/_HOST"}, exit.CodeUsage, "--auth-scheme kerberos"},
+		{[]string{"--auth-scheme", "kerberos", "--user", "a:b"}, exit.CodeUsage, "needs no user:password"},
+		{[]string{"--auth-scheme", "kerberos", "--kerberos-keytab", keytab}, exit.CodeUsage, "--kerberos-keytab and --kerberos-principal belong together"},
+		{[]string{"--auth-scheme", "kerberos", "--kerberos-keytab", keytab + "x", "--kerberos-principal", "app"}, exit.CodeDenied, keytab + "x"},
+		{[]string{"--auth-scheme", "kerberos", "--kerberos-keytab", keytab, "--kerberos-principal", "app"}, exit.CodeDenied, keytab + ": "},
+		{[]string{"--auth-scheme", "kerberos"}, exit.CodeDenied, filepath.Join(dir, "cache")},
+	} {
+		z := list(conf, tt.flags...).ends(tt.code)
+		assert.Contains(t, z.err.String(), tt.says, tt.flags)
+	}
+	z := list(filepath.Join(dir, "none.conf"), "--auth-scheme", "kerberos").ends(exit.CodeUsage)
+	assert.Contains(t, z.err.String(), "none.conf")
 }
 
 func TestVerboseTellsOfTheSession(t *testing.T) {

@@ -82,7 +82,7 @@ var layers = sync.OnceValue(func() []layer {
 		{events + "/otel", public},
 		{events + "/prom", public},
 		{reports, []string{"session", events}},
-		{"cmd/zkr/internal/cli", []string{"cmd/zkr/internal/exit", "cmd/zkr/internal/signals", "session"}},
+		{"cmd/zkr/internal/cli", []string{"cmd/zkr/internal/exit", "cmd/zkr/internal/signals", "session", "session/kerberos"}},
 		{"cmd/zkr/internal/supervise", []string{"cmd/zkr/internal/cli", "cmd/zkr/internal/exit", "cmd/zkr/internal/signals", "session", processes}},
 		{"cmd/zkr/internal/takeaway", []string{"cmd/zkr/internal/cli", "cmd/zkr/internal/exit", "session"}},
 		{"examples", append(slices.Clone(public), "examples/internal/...")},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"os"
+	"os/exec"
 	"sync"
 	"testing"
 	"time"
@@ -244,4 +245,40 @@ func TestConnectSaysWhatIsWrongWithTheKeyOnApache(t *testing.T) {
 	require.ErrorIs(t, err, session.ErrUnreachable)
 	require.ErrorIs(t, err, ErrCredentials)
 	require.ErrorContains(t, err, "the key in keytab "+k.file("alice.keytab")+" (version 2) is wrong")
+}
+
+// TestToolLogsInOnApache with a keytab, and with the ticket of kinit.
+func TestToolLogsInOnApache(t *testing.T) {
+	k := newKDC(t, time.Hour)
+	server := k.startZooKeeper(t)
+	zkr := k.file("zkr")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", zkr, "../../cmd/zkr").CombinedOutput()
+	require.NoError(t, err, string(out))
+	cache, keytab := k.file("ccache"), k.keytab("alice")
+	tree := func(flags ...string) (string, error) {
+		cmd := exec.CommandContext(limited(t), zkr, append([]string{
+			"tree", "/", "--servers", server.address, "--auth-scheme", "kerberos", "--kerberos-server", "zookeeper/" + canonicalName,
+		}, flags...)...)
+		cmd.Env = append(os.Environ(), "KRB5_CONFIG="+k.file("krb5.conf"), "KRB5CCNAME="+cache)
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	said, err := tree("--kerberos-keytab", keytab, "--kerberos-principal", "alice")
+	require.NoError(t, err, said)
+	require.Contains(t, said, "zookeeper")
+
+	said, err = tree()
+	require.ErrorContains(t, err, "exit status 77", said)
+	require.Contains(t, said, "run kinit")
+	k.run("kinit", "-c", cache, "-k", "-t", keytab, "alice")
+	said, err = tree()
+	require.NoError(t, err, said)
+
+	k.admin("cpw -randkey alice")
+	said, err = tree("--kerberos-keytab", keytab, "--kerberos-principal", "alice")
+	require.ErrorContains(t, err, "exit status 77", said)
+	require.Contains(t, said, "is wrong")
+	k.stop()
+	said, err = tree("--kerberos-keytab", keytab, "--kerberos-principal", "alice")
+	require.ErrorContains(t, err, "exit status 69", said)
 }

@@ -42,7 +42,7 @@ func readKeys(file, owner string, cfg *config.Config) (*keys, error) {
 		table, err = keytab.Load(file)
 		return err
 	}); err != nil {
-		return nil, fmt.Errorf("%w: keytab: %w", ErrCredentials, err)
+		return nil, fmt.Errorf("%w: keytab %s: %w", ErrCredentials, file, err)
 	}
 	k := &keys{file: file, owner: p}
 	var others []string

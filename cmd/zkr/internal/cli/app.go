@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/session/kerberos"
 )
 
 // App is one run of zkr: its streams, its environment and the global flags.
@@ -22,6 +23,7 @@ type App struct {
 	Flags            Globals
 	Async            asyncWriter       // writes the notes
 	environmentFlags map[string]string // by flag: the variable that its value comes from
+	login            *kerberos.Login   // nil: another scheme
 }
 
 // Globals are the flags that all subcommands share.
@@ -29,6 +31,7 @@ type Globals struct {
 	Servers, Chroot                          string
 	SessionTimeout, tickTime, ConnectTimeout time.Duration
 	User, authFile, AuthScheme               string
+	Kerberos                                 KerberosFlags
 	TLS, followEnsemble, readOnly            bool
 	TLSCA, TLSCert, TLSKey                   string
 	TLSServerName                            string
@@ -130,7 +133,11 @@ func (a *App) globalFlags(root *cobra.Command) {
 	f.DurationVar(&g.ConnectTimeout, "connect-timeout", 10*time.Second, "how long to try to connect (ZKR_CONNECT_TIMEOUT)")
 	f.StringVar(&g.User, "user", "", "credentials, `user:password`; other users can read them in the process list: prefer ZKR_AUTH or --auth-file")
 	f.StringVar(&g.authFile, "auth-file", "", "`file` with user:password in its first line (ZKR_AUTH_FILE)")
-	f.StringVar(&g.AuthScheme, "auth-scheme", schemeDigest, "`scheme` of the credentials: digest, or sasl for SASL's DIGEST-MD5 (ZKR_AUTH_SCHEME)")
+	f.StringVar(&g.AuthScheme, "auth-scheme", schemeDigest, "`scheme` of the credentials: digest, sasl for SASL's DIGEST-MD5, or kerberos (ZKR_AUTH_SCHEME)")
+	f.StringVar(&g.Kerberos.Keytab, "kerberos-keytab", "", "`file` with the key of --kerberos-principal; default: the ticket of kinit (ZKR_KERBEROS_KEYTAB)")
+	f.StringVar(&g.Kerberos.Principal, "kerberos-principal", "", "`name` to log in with, such as app/host.example.org@EXAMPLE.ORG (ZKR_KERBEROS_PRINCIPAL)")
+	f.StringVar(&g.Kerberos.Server, "kerberos-server", "", "`principal` of the servers, where _HOST stands for their name; default: zookeeper/_HOST (ZKR_KERBEROS_SERVER)")
+	f.BoolVar(&g.Kerberos.KeepHostNames, "kerberos-keep-host-names", false, "_HOST is the name in --servers, not that of the address in the DNS (ZKR_KERBEROS_KEEP_HOST_NAMES)")
 	f.BoolVar(&g.TLS, "tls", false, "connect with TLS (ZKR_TLS)")
 	f.StringVar(&g.TLSCA, "tls-ca", "", "`file` of CA certificates, PEM; default: the system's (ZKR_TLS_CA)")
 	f.StringVar(&g.TLSCert, "tls-cert", "", "`file` of the client's certificate, PEM (ZKR_TLS_CERT)")
@@ -145,8 +152,9 @@ func (a *App) globalFlags(root *cobra.Command) {
 func (a *App) fromEnvironment(cmd *cobra.Command) error {
 	f := cmd.Flags()
 	for _, name := range []string{
-		"servers", "follow-ensemble", "read-only", "chroot", "session-timeout", "tick-time", "connect-timeout", "auth-file", "auth-scheme", "tls", "tls-ca", "tls-cert",
-		"tls-key", "tls-server-name", "output", "verbose",
+		"servers", "follow-ensemble", "read-only", "chroot", "session-timeout", "tick-time", "connect-timeout", "auth-file", "auth-scheme",
+		"kerberos-keytab", "kerberos-principal", "kerberos-server", "kerberos-keep-host-names", "tls", "tls-ca", "tls-cert", "tls-key",
+		"tls-server-name", "output", "verbose",
 	} {
 		key := "ZKR_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 		value := a.Getenv(key)

@@ -18,27 +18,17 @@ const CloseLimit = 5 * time.Second
 
 // The schemes of credentials.
 const (
-	schemeDigest = "digest"
-	schemeSASL   = "sasl"
+	schemeDigest   = "digest"
+	schemeSASL     = "sasl"
+	schemeKerberos = "kerberos"
 )
 
 // Options makes session options of the global flags.
 func (a *App) Options() (*session.Options, error) {
 	o := &session.Options{Timeout: a.Flags.SessionTimeout, TickTime: a.Flags.tickTime, FollowEnsemble: a.Flags.followEnsemble, ReadOnly: a.Flags.readOnly}
-	secret, err := a.Credentials()
+	err := a.authenticate(o)
 	if err != nil {
 		return nil, err
-	}
-	if s := a.Flags.AuthScheme; s != schemeDigest && s != schemeSASL {
-		return nil, exit.Usage("%s is %q; it must be %s or %s", a.flagSource("auth-scheme"), s, schemeDigest, schemeSASL)
-	}
-	if secret != "" {
-		user, password, _ := strings.Cut(secret, ":")
-		if a.Flags.AuthScheme == schemeSASL {
-			o.SASL = session.SASLDigestMD5(user, password)
-		} else {
-			o.Credentials = []session.Credential{session.Digest(user, password)}
-		}
 	}
 	if o.TLS, err = a.tlsConfig(); err != nil {
 		return nil, err
@@ -52,6 +42,37 @@ func (a *App) Options() (*session.Options, error) {
 		o.Logger = log
 	}
 	return o, nil
+}
+
+// authenticate sets the credentials of o, of the scheme that the flags name.
+func (a *App) authenticate(o *session.Options) error {
+	secret, err := a.Credentials()
+	if err != nil {
+		return err
+	}
+	scheme := a.Flags.AuthScheme
+	if scheme != schemeKerberos && a.Flags.Kerberos != (KerberosFlags{}) {
+		return exit.Usage("the flags of Kerberos need %s kerberos", a.flagSource("auth-scheme"))
+	}
+	user, password, _ := strings.Cut(secret, ":")
+	switch {
+	case scheme == schemeKerberos && secret != "":
+		return exit.Usage("%s kerberos needs no user:password; leave out --user, --auth-file and ZKR_AUTH", a.flagSource("auth-scheme"))
+	case scheme == schemeKerberos:
+		a.login, err = a.kerberosLogin()
+		if err == nil {
+			o.SASL = a.login.SASL
+		}
+		return err
+	case scheme != schemeDigest && scheme != schemeSASL:
+		return exit.Usage("%s is %q; it must be %s, %s or %s", a.flagSource("auth-scheme"), scheme, schemeDigest, schemeSASL, schemeKerberos)
+	case secret == "":
+	case scheme == schemeSASL:
+		o.SASL = session.SASLDigestMD5(user, password)
+	default:
+		o.Credentials = []session.Credential{session.Digest(user, password)}
+	}
+	return nil
 }
 
 // Credentials finds user:password; "" if there is none.
@@ -103,6 +124,11 @@ func (a *App) Connect(ctx context.Context, o *session.Options) (*session.Client,
 	}
 	limited, cancel := context.WithTimeout(ctx, a.Flags.ConnectTimeout)
 	defer cancel()
+	if a.login != nil {
+		if err := verifyLogin(limited, a.login); err != nil {
+			return nil, err
+		}
+	}
 	client, err := session.Connect(limited, servers, o)
 	switch {
 	case err == nil:

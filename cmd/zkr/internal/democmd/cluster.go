@@ -270,6 +270,8 @@ func (a *app) handedDown() []string {
 	for name, value := range map[string]string{
 		"SESSION_TIMEOUT": g.SessionTimeout.String(), "TLS_CA": g.TLSCA, "TLS_CERT": g.TLSCert, "TLS_KEY": g.TLSKey,
 		"TLS_SERVER_NAME": g.TLSServerName, "AUTH_SCHEME": g.AuthScheme,
+		"KERBEROS_KEYTAB": g.Kerberos.Keytab, "KERBEROS_PRINCIPAL": g.Kerberos.Principal, "KERBEROS_SERVER": g.Kerberos.Server,
+		"KERBEROS_KEEP_HOST_NAMES": strconv.FormatBool(g.Kerberos.KeepHostNames),
 	} {
 		env = append(env, "ZKR_"+name+"="+value)
 	}
