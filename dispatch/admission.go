@@ -68,8 +68,8 @@ func (t *mastership) readAdmission(ctx context.Context) error {
 		return err
 	}
 	limit := cmp.Or(t.opts.MaxTasks, l.MaxTasks, t.limit, defaultMaxTasks)
-	t.open, t.limit = open, limit
-	t.updateScheduler(func(sc *scheduler) { sc.limit = limit })
+	t.open, t.limit, t.version = open, limit, data.Stat.Version
+	t.updateScheduler(func(sc *scheduler) { sc.limit, sc.paused = limit, l.Paused != nil })
 	if limit == l.MaxTasks && !t.clock.local.IsZero() {
 		return nil
 	}
@@ -79,6 +79,14 @@ func (t *mastership) readAdmission(ctx context.Context) error {
 		next = encode(l)
 	}
 	return t.setAdmission(ctx, next, data.Stat)
+}
+
+// refreshAdmission reads admission again if it may have changed.
+func (t *mastership) refreshAdmission(ctx context.Context) error {
+	if !t.stale.Swap(false) {
+		return nil
+	}
+	return t.retryInSession(ctx, func() error { return t.prepareQueue(ctx) })
 }
 
 // decodeLimits decodes the limits of the queue. Garbage has none: the master replaces it.
@@ -106,6 +114,7 @@ func (t *mastership) setAdmission(ctx context.Context, next []byte, was session.
 	})
 	if err == nil {
 		t.clock.setTo(results[0].Stat)
+		t.version = results[0].Stat.Version
 	}
 	return err
 }

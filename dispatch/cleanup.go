@@ -48,11 +48,6 @@ func (t *mastership) tidyUp(ctx context.Context) error {
 			return err
 		}
 	}
-	if t.stale.Swap(false) {
-		if err := t.retryInSession(ctx, func() error { return t.prepareQueue(ctx) }); err != nil {
-			return err
-		}
-	}
 	if err := t.retryInSession(ctx, func() error { return t.openOrClose(ctx, tasks) }); err != nil {
 		return err
 	}

@@ -61,6 +61,9 @@
 //     workers to the worker that has waited longest for a task.
 //   - A new master that needs more than a second to read all tasks begins to assign. Until
 //     it has read all tasks, this order holds among the tasks that it has read.
+//   - Once [Queue.Pause] has returned, no task is assigned until [Queue.Resume], whatever
+//     masters lead meanwhile; the queue accepts tasks, and assigned tasks go on. Each transaction
+//     that assigns tasks depends on the record that has the pause.
 //   - The progress of an attempt is that attempt's own: a worker that was cut off
 //     changes nothing that is shown of the next attempt.
 //   - A queue with Options.MaxTasks unfinished tasks refuses more tasks, or
@@ -91,7 +94,7 @@
 //
 // The path and its folders are persistent: "tasks", "data" and "results", each
 // with up to 256 buckets; "workers" with a folder for each worker and its
-// assignments; "admission"; "counts"; "masters", an election. "alive" and
+// assignments; "admission", which also has the pause; "counts"; "masters", an election. "alive" and
 // "clients" have ephemeral znodes. "unique" has the keys of unique tasks, and
 // "schedules" the periodic tasks. docs/dispatch.md has the whole tree, the
 // formats and the transactions. Any client may read all of it. Deleted znodes

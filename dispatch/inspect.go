@@ -151,14 +151,14 @@ func (l layout) infoOf(node session.Seen, path string) Info {
 	return seenAs(rec, node.Stat).toInfo()
 }
 
-// isOpen reports whether the queue takes tasks, and how many in all. The state is not older
-// than earlier reads in s.
-func (q *Queue) isOpen(ctx context.Context, s *session.Session) (open bool, maxTasks int, err error) {
+// readLimits reports whether the queue takes tasks, how many in all, and whether it is paused.
+// The state is not older than earlier reads in s.
+func (q *Queue) readLimits(ctx context.Context, s *session.Session) (l limits, open bool, err error) {
 	r := newReading(ctx, s)
 	nodes := r.GetAll(q.at(admissionDir), q.openPath())
-	if r.Err != nil || !nodes[0].Exists {
-		return !nodes[0].Exists, cmp.Or(q.opts.MaxTasks, defaultMaxTasks), r.Err
+	if err, open = r.Err, nodes[1].Exists || !nodes[0].Exists; err == nil && nodes[0].Exists {
+		l, err = q.decodeLimits(nodes[0].Data)
 	}
-	l, err := q.decodeLimits(nodes[0].Data)
-	return nodes[1].Exists, cmp.Or(l.MaxTasks, q.opts.MaxTasks, defaultMaxTasks), err
+	l.MaxTasks = cmp.Or(l.MaxTasks, q.opts.MaxTasks, defaultMaxTasks)
+	return l, open, err
 }

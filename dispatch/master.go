@@ -99,9 +99,11 @@ type mastership struct {
 	// kick has an element when the scheduler has changed.
 	kick   chan struct{}
 	serial int64 // counts assignments; the loop's
-	// admission, as it is in ZooKeeper; the loop's. stale: it must be read again.
+	// admission, as it is in ZooKeeper; the loop's. stale: it must be read again. Assignments
+	// depend on its version.
 	limit   int
 	open    bool
+	version int32
 	stale   atomic.Bool
 	clock   serverClock // the loop's
 	auditAt time.Time   // when to look for folders next; the loop's
@@ -166,6 +168,9 @@ func (t *mastership) runLoop(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
+		if err := t.refreshAdmission(ctx); err != nil {
+			return err
+		}
 		moves, loaded := t.planMoves()
 		err, again := t.carryOutMoves(ctx, moves), len(moves) > 0
 		switch {

@@ -32,13 +32,15 @@ func (t *mastership) carryOutMoves(ctx context.Context, moves []move) error {
 	groups := slices.Collect(slices.Chunk(moves, perTxn))
 	for len(groups) > 0 {
 		var alone [][]move
-		var unclear []outcome
+		var unclear, outdated []outcome
 		for _, o := range t.sendBatches(ctx, groups) {
 			tooLarge := errors.Is(o.err, session.ErrTooLarge)
 			switch {
 			case o.err == nil:
 			case t.isDeposed(o.err):
 				return t.retryInSession(ctx, func() error { return o.err })
+			case t.isAboutAdmission(o.err):
+				outdated = append(outdated, o)
 			case len(o.moves) > 1 && (isConflict(o.err) || tooLarge):
 				alone = append(alone, slices.Collect(slices.Chunk(o.moves, 1))...)
 			case isConflict(o.err) || tooLarge || session.IsConnectionLoss(o.err):
@@ -50,10 +52,34 @@ func (t *mastership) carryOutMoves(ctx context.Context, moves []move) error {
 		if err := t.resolveOutcomes(ctx, unclear); err != nil {
 			return err
 		}
+		t.dropMoves(outdated)
 		t.pauseAfterLoss(ctx, unclear)
 		groups = alone
 	}
 	return nil
+}
+
+// isAboutAdmission reports whether a transaction has failed since admission has changed, or is
+// gone: the queue may be paused.
+func (t *mastership) isAboutAdmission(err error) bool {
+	path, reason := optimistic.Culprit(err)
+	return reason != nil && path == t.at(admissionDir)
+}
+
+// dropMoves drops moves that were planned by an admission that has changed: they are planned
+// again by the present one.
+func (t *mastership) dropMoves(outdated []outcome) {
+	if len(outdated) == 0 {
+		return
+	}
+	t.stale.Store(true)
+	t.updateScheduler(func(sc *scheduler) {
+		for _, o := range outdated {
+			for _, m := range o.moves {
+				sc.settleMove(m)
+			}
+		}
+	})
 }
 
 // pauseAfterLoss waits if transactions have cost the connection, and longer each time in a row.
@@ -78,6 +104,9 @@ func (t *mastership) sendBatches(ctx context.Context, groups [][]move) []outcome
 	var under []sent
 	for _, group := range groups {
 		ops, x := []session.Op{t.l.Guard()}, sent{}
+		if slices.ContainsFunc(group, func(m move) bool { return m.kind == giveTask }) {
+			ops = append(ops, session.CheckOp(t.at(admissionDir), t.version))
+		}
 		for _, m := range group {
 			x.first = append(x.first, len(ops))
 			ops = append(ops, t.editsOf(m).toOps(t.create)...)

@@ -113,7 +113,7 @@ func (sc *scheduler) tasksOfGone(gone map[string]bool, of map[string]map[string]
 // planAssignments gives tasks that are ready to workers that have room.
 func (sc *scheduler) planAssignments(now time.Time, max int, out []move, serial func() string) []move {
 	blocked := map[*class]bool{}
-	for len(out) < max {
+	for len(out) < max && !sc.paused {
 		c := sc.nextClass(blocked)
 		if c == nil {
 			sc.dropReservation()

@@ -48,12 +48,16 @@ type rebalancing struct {
 }
 
 // planRecalls decides which tasks to recall, after all tasks that could be assigned were
-// assigned. The master calls it again at recallAt, if recallAt is set.
+// assigned. The master calls it again at recallAt, if recallAt is set. While the queue is
+// paused, no other worker would get the tasks.
 func (sc *scheduler) planRecalls(now time.Time) (out []recall) {
 	if now.Before(sc.recallAt) {
 		return nil
 	}
 	sc.recallAt = time.Time{}
+	if sc.paused {
+		return nil
+	}
 	x := sc.findIdle()
 	if len(x.takers) == 0 || len(x.donors) == 0 {
 		return nil

@@ -55,6 +55,23 @@ func TestHalfOfWhatOneHasPrefetchedIsRecalled(t *testing.T) {
 	require.Equal(t, map[string][]string{"a": serials(4, 10)}, recalledOf(sc.planRecalls(at.Add(2*time.Second))), "4, 4, and 3")
 }
 
+// While the queue is paused, no other worker would get the recalled tasks.
+func TestNothingIsRecalledWhileTheQueueIsPaused(t *testing.T) {
+	sc, now := newScheduler(), time.Now()
+	sc.addWorker("a", profile{Concurrency: 1, Prefetch: 20})
+	sc.addWorker("b", profile{Concurrency: 1, Prefetch: 20})
+	for n := range 11 {
+		sc.putTask(handed(n, "a", now))
+	}
+	require.Empty(t, sc.planRecalls(now), "they have just come")
+	sc.paused = true
+	require.Empty(t, sc.planRecalls(now.Add(time.Hour)))
+	_, ever := sc.nextWake()
+	require.False(t, ever, "there is nothing to look at")
+	sc.paused = false
+	require.Len(t, sc.planRecalls(now.Add(time.Hour)), 1)
+}
+
 // Only tasks that have not begun are recalled, for workers that can take them
 // now.
 func TestTasksThatAreNotRecalled(t *testing.T) {

@@ -20,6 +20,8 @@ type scheduler struct {
 	ended    endedTasks
 	finished int
 	limit    int
+	// paused: no task is assigned, and none is recalled.
+	paused bool
 	// held are the tasks that are assigned, by worker.
 	held map[string]map[string]*entry
 	// goneWorkers are workers that certainly no longer live, orphans are tasks whose

@@ -28,6 +28,7 @@ type twin struct {
 	turn    int
 	// reserved is the worker that gets no tasks until it has none left.
 	reserved string
+	paused   bool
 }
 
 func newTwin() *twin {
@@ -87,7 +88,7 @@ func (w *twin) plan(now time.Time) (others []string, gives []string) {
 		do("end", id)
 	}
 	hopeless := map[string]bool{} // sorts of tasks that no worker can take
-	for {
+	for !w.paused {
 		id, worker := w.nextPair(now, hopeless)
 		if id == "" {
 			if len(w.sorted(func(t seen) bool { return t.isSuspect() && t.State == waiting && !t.NotBefore.After(now) })) == 0 {
@@ -101,6 +102,7 @@ func (w *twin) plan(now time.Time) (others []string, gives []string) {
 		w.busy[id] = true
 		gives = append(gives, id+" to "+worker)
 	}
+	return others, nil
 }
 
 // nextPair is the first task that any worker can take, and the best such
@@ -200,7 +202,7 @@ func TestSchedulerDecidesAsItsTwin_M8_M9(t *testing.T) {
 		workers, owners := []string{"w0", "w1", "w2", "w3", "w4", "w5"}, []string{"o0", "o1"}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			zxid++
-			switch rapid.IntRange(0, 9).Draw(t, "what") {
+			switch rapid.IntRange(0, 10).Draw(t, "what") {
 			case 0, 1, 2:
 				x := drawn(t, fmt.Sprintf("t%d", rapid.IntRange(0, 9).Draw(t, "id")), start, workers, owners, zxid)
 				if rapid.IntRange(0, 5).Draw(t, "old news") == 0 {
@@ -245,6 +247,9 @@ func TestSchedulerDecidesAsItsTwin_M8_M9(t *testing.T) {
 				}
 			case 7:
 				now = now.Add(time.Duration(rapid.IntRange(0, 20).Draw(t, "later")) * time.Second)
+			case 10:
+				w.paused = !w.paused
+				sc.paused = w.paused
 			}
 			for owner := range w.left { // checked again when a task of the owner comes
 				if !slices.ContainsFunc(slices.Collect(maps.Values(w.tasks)), func(x seen) bool { return x.Owner == owner && !x.State.Finished() }) {

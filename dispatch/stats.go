@@ -34,6 +34,12 @@ type Stats struct {
 	// MaxTasks.
 	Open     bool
 	MaxTasks int
+	// Paused reports whether [Queue.Pause] has paused the queue, so that no tasks are
+	// assigned. PausedBy tells by whom, PauseReason why, and PausedSince since when, by the
+	// clock of the client that has paused it.
+	Paused                bool
+	PausedBy, PauseReason string
+	PausedSince           time.Time
 	// Workers are the live workers, in the order of their ids.
 	Workers []WorkerInfo
 	// Master is the ID of the leading master, "" if no master leads; Term and
@@ -142,8 +148,13 @@ func (q *Queue) readStats(ctx context.Context, s *session.Session, reads *optimi
 	} else if tasks, err = q.listTasks(ctx, s, reads, nil); err != nil {
 		return out, err
 	}
-	if out.Open, out.MaxTasks, err = q.isOpen(ctx, s); err != nil {
+	var l limits
+	if l, out.Open, err = q.readLimits(ctx, s); err != nil {
 		return out, err
+	}
+	out.MaxTasks = l.MaxTasks
+	if p := l.Paused; p != nil {
+		out.Paused, out.PausedBy, out.PauseReason, out.PausedSince = true, p.By, p.Reason, p.Since
 	}
 	if out.Workers, err = q.readWorkers(newReading(ctx, s)); err != nil {
 		return out, err

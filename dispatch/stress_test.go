@@ -43,6 +43,7 @@ func (s *stress) kill(ctx context.Context, c *session.Client) {
 
 // applied looks at the tree after each change, and counts the results.
 func (s *stress) applied(txn zktest.Txn) {
+	s.Fail(checkPaused(s.w.Server, txn))
 	mine := false
 	for _, p := range txn.Paths {
 		rest, inside := strings.CutPrefix(p, path+"/")
@@ -165,6 +166,26 @@ func (s *stress) submitted(ctx context.Context, c *session.Client, r *rand.Rand)
 			cancel()
 		case 1:
 			s.collect(ctx, q, t.ID, f, time.Duration(1+r.Int64N(int64(20*time.Second))))
+		case 2:
+			s.pause(ctx, q, r)
+		}
+	}
+}
+
+// pause pauses the queue for a while, if no other client does or resumes it.
+func (s *stress) pause(ctx context.Context, q *dispatch.Queue, r *rand.Rand) {
+	short, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	_, err := q.Pause(short, "ann", "why")
+	s.excuse(short, "pause", err, session.ErrUnknownOutcome)
+	world.SleepContext(ctx, time.Duration(r.Int64N(int64(2*time.Second))))
+	for ctx.Err() == nil {
+		again, cancel := context.WithTimeout(ctx, 5*time.Second)
+		_, err := q.Resume(again)
+		s.excuse(again, "resume", err)
+		cancel()
+		if err == nil {
+			return
 		}
 	}
 }
@@ -254,6 +275,9 @@ func (s *stress) checkRecovery(ctx context.Context, seed uint64) error {
 	master := s.w.beside(dispatch.NewMaster(s.w.Client(), path, nil).Run)
 	worker := s.w.beside(dispatch.NewWorker(s.w.Client(), path, s.handle(seed), nil).Run)
 	q := dispatch.New(s.w.Client(), path, nil)
+	if _, err := q.Resume(ctx); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	all := map[string]*fate{}
 	for id, f := range s.fates {

@@ -41,8 +41,9 @@ const (
 	DirSchedules = "schedules"
 	// NodeLast, below a schedule, has the [LastSlot], which the leading master writes.
 	NodeLast = "last"
-	// DirAdmission says with [Limits] how many tasks the queue takes. It is the last of the
-	// folders that are created: where it exists, all exist.
+	// DirAdmission says with [Limits] how many tasks the queue takes, and whether its masters
+	// assign tasks. It is the last of the folders that are created: where it exists, all exist.
+	// A transaction that assigns tasks depends on its version.
 	DirAdmission = "admission"
 	// NodeOpen, below it, exists while tasks are taken.
 	NodeOpen = "open"

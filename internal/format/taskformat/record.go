@@ -131,6 +131,12 @@ type Profile struct {
 type Limits struct {
 	Format   int `json:"format"`
 	MaxTasks int `json:"maxTasks"`
+	// Paused is the present pause of the queue; nil: masters assign tasks. Former versions
+	// keep it, and assign nevertheless.
+	Paused *Pause `json:"paused,omitempty"`
+	// LastPause is a UUID of the call that has paused the queue last, also when the pause
+	// has ended.
+	LastPause string `json:"lastPause,omitempty"`
 
 	versioned.Kept // fields of a newer version
 }

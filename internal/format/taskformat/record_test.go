@@ -120,6 +120,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(taskformat.EncodeResult(taskformat.Ending{Format: 1, ID: "x", Run: "y", State: taskformat.Done}, []byte("x")))
 	f.Add(taskformat.Encode(counts()))
 	f.Add([]byte(`{"format":1,"concurrency":1,"maxTasks":1,"newer":[1]}`))
+	f.Add([]byte(`{"format":1,"maxTasks":1,"paused":{"by":"ann","ticket":7},"lastPause":"id"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if r, err := taskformat.Decode[taskformat.Record](data); err == nil {
 			again, err := taskformat.Decode[taskformat.Record](taskformat.Encode(r))
@@ -139,6 +140,7 @@ func FuzzDecode(f *testing.F) {
 			again, err := taskformat.Decode[taskformat.Limits](taskformat.Encode(l))
 			require.NoError(t, err)
 			require.Equal(t, l.MaxTasks, again.MaxTasks)
+			require.Equal(t, l.Paused == nil, again.Paused == nil)
 		}
 		if e, _, err := taskformat.DecodeResult(data); err == nil {
 			require.True(t, json.Valid(taskformat.Encode(e)))
