@@ -19,7 +19,7 @@ func MetricNames() (out []string) {
 		upDesc, currentDesc, ageDesc, findingDesc, auditAgeDesc, znodesDesc, ephemeralsDesc, unreadableDesc, sessionsDesc, thingsDesc, problemsDesc, problemDesc,
 		heldDesc, waitingDesc, longestWaitDesc, longestHoldDesc, termDesc, changesDesc, permitsDesc, partiesDesc, closedDesc, valueDesc,
 		membersDesc, entriesDesc, jobsDesc, jobSizeDesc, jobWorkersDesc, rebalanceMembersDesc, rebalanceResourcesDesc, rebalanceEpochDesc,
-		tasksDesc, tasksMaxDesc, oldestTaskDesc, taskWorkersDesc, taskMasterDesc,
+		tasksDesc, tasksMaxDesc, oldestTaskDesc, taskWorkersDesc, taskMasterDesc, tasksPausedDesc,
 	} {
 		out = append(out, m.name)
 	}
@@ -71,4 +71,5 @@ var (
 	oldestTaskDesc  = desc("oldest_waiting_task_seconds", "Age of the oldest task that waits.", "path")  // read only
 	taskWorkersDesc = desc("task_workers", "Workers of a queue of tasks.", "path")                       // read only
 	taskMasterDesc  = desc("task_master", "1 while a queue of tasks has a master, otherwise 0.", "path") // read only
+	tasksPausedDesc = desc("tasks_paused", "1 while a queue of tasks is paused, otherwise 0.", "path")   // read only
 )

@@ -153,7 +153,10 @@ func TestRecipesHaveSeries(t *testing.T) {
 	require.NoError(t, a.Create(s.ctx))
 	_, err = a.AddResources(s.ctx, "r1", "r2")
 	require.NoError(t, err)
-	_, err = dispatch.New(s.client, "/tasks", nil).Submit(s.ctx, dispatch.Task{ID: "t1"})
+	tasks := dispatch.New(s.client, "/tasks", nil)
+	_, err = tasks.Submit(s.ctx, dispatch.Task{ID: "t1"})
+	require.NoError(t, err)
+	_, err = tasks.Pause(s.ctx, "ann", "why")
 	require.NoError(t, err)
 
 	want := map[string]float64{
@@ -166,7 +169,7 @@ func TestRecipesHaveSeries(t *testing.T) {
 		`members{kind="group",path="/group"}`:                          1,
 		`job_size{path="/jobs/count"}`:                                 3, `job_workers{path="/jobs/count",state="missing"}`: 3,
 		`rebalance_members{path="/shares"}`: 0, `rebalance_resources{path="/shares",state="all"}`: 2,
-		`tasks{path="/tasks",state="waiting"}`: 1, `task_master{path="/tasks"}`: 0,
+		`tasks{path="/tasks",state="waiting"}`: 1, `task_master{path="/tasks"}`: 0, `tasks_paused{path="/tasks"}`: 1,
 		`things{kind="mutex"}`: 1,
 	}
 	got := s.eventually(func(got map[string]float64) bool {
@@ -175,6 +178,13 @@ func TestRecipesHaveSeries(t *testing.T) {
 	require.Positive(t, got["sessions"])
 	require.Positive(t, got[`oldest_waiting_task_seconds{path="/tasks"}`])
 	require.GreaterOrEqual(t, got[`longest_hold_seconds{kind="mutex",path="/locks/a"}`], 0.5)
+
+	_, err = tasks.Resume(s.ctx)
+	require.NoError(t, err)
+	s.eventually(func(got map[string]float64) bool {
+		paused, shown := got[`tasks_paused{path="/tasks"}`]
+		return shown && paused == 0
+	})
 
 	require.NoError(t, leader.Resign(s.ctx))
 	require.NoError(t, held.Unlock(s.ctx))

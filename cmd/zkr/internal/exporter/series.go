@@ -197,5 +197,6 @@ func (b *batch) upper(t *recognize.Thing, path string) {
 		b.most(oldestTaskDesc, age(b.now, q.Oldest).Seconds(), path)
 		b.add(taskWorkersDesc, float64(len(q.Workers)), path)
 		b.add(taskMasterDesc, boolean(q.Master != ""), path)
+		b.add(tasksPausedDesc, boolean(q.Paused != nil), path)
 	}
 }

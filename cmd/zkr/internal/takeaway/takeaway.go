@@ -7,8 +7,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
-	"os/user"
 	"strconv"
 	"strings"
 	"time"
@@ -155,7 +153,7 @@ func (c Command) run(ctx context.Context, a *cli.App, client *session.Client, pa
 		}
 	}
 	gone, err := cli.Within(ctx, a, func(ctx context.Context) (error, error) {
-		return hold.Take(ctx, holder.Token, cmp.Or(o.by, whoami()), o.reason)
+		return hold.Take(ctx, holder.Token, cmp.Or(o.by, cli.Operator()), o.reason)
 	})
 	switch {
 	case gone != nil:
@@ -205,18 +203,6 @@ func (c Command) confirm(ctx context.Context, a *cli.App, path string, h *Holder
 		c.Name, path, cli.Readable(h.ID), share, cli.OrElse(cli.SessionID(h.Session), "none"), h.Token, cli.LocalTime(h.Since), cli.Age(h.Since), cli.Count(h.Waiting, "client"))
 	fmt.Fprintln(a.Stderr, "Until it notices, some seconds or for as long as it hangs, it may work beside the next holder.")
 	return a.Confirm(ctx, "Take it away?")
-}
-
-// whoami is the user and the host.
-func whoami() string {
-	name, host := "unknown", "unknown"
-	if u, err := user.Current(); err == nil {
-		name = u.Username
-	}
-	if h, err := os.Hostname(); err == nil {
-		host = h
-	}
-	return name + "@" + host
 }
 
 func (c Command) showRecords(ctx context.Context, a *cli.App, path string) error {

@@ -12,6 +12,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/foreign"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/records"
 	"github.com/zkrecipes/zkrecipes/dispatch"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -49,21 +50,30 @@ func (a *app) taskList() *cobra.Command {
 			}
 			var found []Task
 			var around foreign.Surroundings
-			list := c.on("", func(ctx context.Context, q *dispatch.Queue) error {
+			var pause *records.Pause
+			list := func(ctx context.Context, client *session.Client) error {
+				q := dispatch.New(client, c.path, nil)
 				tasks, err := q.List(ctx, wanted...)
 				if err != nil {
-					return err
+					return c.advised("", err)
 				}
 				found = make([]Task, 0, len(tasks))
 				for _, in := range tasks {
 					found = append(found, taskOf(in))
 				}
-				return addProgress(ctx, q, found)
-			})
+				if err = addProgress(ctx, q, found); err == nil {
+					pause, err = records.ReadPause(ctx, client, c.path)
+				}
+				return c.advised("", err)
+			}
 			if err := c.app.LongCall(cmd.Context(), c.inspectEmpty(&around, list, func() bool { return len(found) == 0 })); err != nil {
 				return err
 			}
-			return c.showTasks(found, around, quiet)
+			if err := c.showTasks(found, pause, around, quiet); err != nil || pause == nil {
+				return err
+			}
+			c.app.Note("%s is %s", cli.Readable([]byte(c.path)), pause.Text())
+			return nil
 		}),
 	}
 	f := cmd.Flags()
@@ -85,14 +95,15 @@ func (c *taskCommand) inspectEmpty(around *foreign.Surroundings, list cli.Action
 	}
 }
 
-func (c *taskCommand) showTasks(list []Task, around foreign.Surroundings, quiet bool) error {
+func (c *taskCommand) showTasks(list []Task, pause *records.Pause, around foreign.Surroundings, quiet bool) error {
 	switch {
 	case c.app.JSON():
 		return c.app.PrintJSON(struct {
-			Queue  string `json:"queue"`
-			Exists bool   `json:"exists"`
-			Tasks  []Task `json:"tasks"`
-		}{c.path, !around.Missing, list})
+			Queue  string         `json:"queue"`
+			Exists bool           `json:"exists"`
+			Paused *records.Pause `json:"paused,omitempty"` // missing: tasks are assigned
+			Tasks  []Task         `json:"tasks"`
+		}{c.path, !around.Missing, pause, list})
 	case quiet:
 		var text strings.Builder
 		for _, t := range list {
@@ -131,7 +142,7 @@ func (a *app) taskShow() *cobra.Command {
 		Short:       "Show a task: its state, its attempts and its last failure",
 		Long: "Shows the state of the task ID of QUEUE, its current or last attempt with the worker\n" +
 			"and the progress that the handler has reported, and the reason of the last failure. If the task waits, and no worker can be given the\n" +
-			"task, the row \"waits for\" says why. Times are by the servers' clock. \"zkr task wait\"\n" +
+			"task, or the queue is paused, the row \"waits for\" says why. Times are by the servers' clock. \"zkr task wait\"\n" +
 			"shows the result.",
 		Example: "  zkr task show /queues/mail $id",
 		Args:    cli.Arguments("queue", "QUEUE", "ID"),
@@ -143,24 +154,41 @@ func (a *app) taskShow() *cobra.Command {
 				return err
 			}
 			var found Task
-			if err := c.app.Call(cmd.Context(), c.on(args[1], func(ctx context.Context, q *dispatch.Queue) error {
-				in, err := q.Get(ctx, args[1])
-				if found = taskOf(in); err != nil || found.State != "waiting" {
-					if one := []Task{found}; err == nil {
-						err = addProgress(ctx, q, one, found.ID)
-						found = one[0]
-					}
-					return err
-				}
-				workers, err := q.Workers(ctx)
-				found.WaitsFor = waitsFor(in, workers)
-				return err
-			})); err != nil {
+			if err := c.app.Call(cmd.Context(), func(ctx context.Context, client *session.Client) (err error) {
+				found, err = c.inspect(ctx, client, args[1])
+				return c.advised(args[1], err)
+			}); err != nil {
 				return err
 			}
 			return c.showTask(found)
 		}),
 	}
+}
+
+// inspect reads a task, with its progress, or what it waits for.
+func (c *taskCommand) inspect(ctx context.Context, client *session.Client, id string) (Task, error) {
+	q := dispatch.New(client, c.path, nil)
+	in, err := q.Get(ctx, id)
+	found := taskOf(in)
+	if err != nil {
+		return found, err
+	}
+	if found.State != "waiting" {
+		one := []Task{found}
+		err = addProgress(ctx, q, one, found.ID)
+		return one[0], err
+	}
+	pause, err := records.ReadPause(ctx, client, c.path)
+	if err != nil {
+		return found, err
+	}
+	if pause != nil {
+		found.WaitsFor = "the end of the pause: the queue is " + pause.Text()
+		return found, nil
+	}
+	workers, err := q.Workers(ctx)
+	found.WaitsFor = waitsFor(in, workers)
+	return found, err
 }
 
 // waitsFor describes the missing worker, if no worker can be given the task; ""

@@ -59,7 +59,7 @@ func (a *app) task() *cobra.Command {
 			"  zkr task worker /queues/mail -- ./send &\n" +
 			"  zkr task submit /queues/mail --wait < letter\n" +
 			"  zkr task stats /queues/mail --watch",
-	}, a.taskSubmit(), a.taskWait(), a.taskList(), a.taskShow(), a.taskCancel(), a.taskRequeue(), a.taskRemove(), a.taskPurge(), a.schedule(), a.taskStats(), a.taskMaster(), a.taskWorker())
+	}, a.taskSubmit(), a.taskWait(), a.taskList(), a.taskShow(), a.taskCancel(), a.taskRequeue(), a.taskRemove(), a.taskPurge(), a.schedule(), a.taskPause(), a.taskResume(), a.taskStats(), a.taskMaster(), a.taskWorker())
 }
 
 // check checks the queue's path.

@@ -10,12 +10,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/records"
 	"github.com/zkrecipes/zkrecipes/dispatch"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
 const taskStatsHelp = `Shows the number of tasks of QUEUE in each state, the leading master, and the
-workers with the tasks they have and the tasks they may have.
+workers with the tasks they have and the tasks they may have, and whether the queue is
+paused.
 
 The numbers of tasks are those that the leading master has published last. They may
 lack the changes of about the last second. If no master publishes numbers, zkr
@@ -72,8 +74,9 @@ type Stats struct {
 	Queue    string         `json:"queue"`
 	Open     bool           `json:"open"` // the queue takes tasks
 	MaxTasks int            `json:"max_tasks"`
-	Tasks    map[string]int `json:"tasks"`           // all states
-	Oldest   time.Time      `json:"oldest,omitzero"` // submission of the first waiting task
+	Paused   *records.Pause `json:"paused,omitempty"` // missing: tasks are assigned
+	Tasks    map[string]int `json:"tasks"`            // all states
+	Oldest   time.Time      `json:"oldest,omitzero"`  // submission of the first waiting task
 	// Unmatched counts the waiting tasks with labels that no worker has.
 	Unmatched int `json:"unmatched"`
 	// Published is when the master has published the numbers of tasks; without it, every
@@ -104,6 +107,9 @@ func (c *taskCommand) statsOf(in dispatch.Stats) Stats {
 	out := Stats{
 		Queue: c.path, Open: in.Open, MaxTasks: in.MaxTasks, Tasks: map[string]int{}, Oldest: in.Oldest, Unmatched: in.Unmatched,
 		Published: in.Published, Master: in.Master, Term: in.Term, Token: in.Token, Workers: []Worker{},
+	}
+	if in.Paused {
+		out.Paused = &records.Pause{By: in.PausedBy, Reason: in.PauseReason, Since: in.PausedSince}
 	}
 	for _, state := range taskStates() {
 		out.Tasks[state] = 0
@@ -169,6 +175,9 @@ func (c *taskCommand) showStats(s Stats) error {
 		return c.app.PrintJSON(s)
 	}
 	text := fmt.Sprintf("%s %s\n%s", cli.Readable([]byte(s.Queue)), s.takes(), s.counts())
+	if s.Paused != nil {
+		text = fmt.Sprintf("%s %s\n%s\n%s", cli.Readable([]byte(s.Queue)), s.takes(), s.Paused.Text(), s.counts())
+	}
 	if !s.Oldest.IsZero() {
 		text += "; the oldest waiting task is " + cli.Age(s.Oldest) + " old"
 	}
@@ -228,6 +237,9 @@ func (c *taskCommand) showChange(last string, s Stats) (string, error) {
 	full := ""
 	if !s.Open {
 		full = s.takes() + "; "
+	}
+	if s.Paused != nil {
+		full += s.Paused.Text() + "; "
 	}
 	busy, places := 0, 0
 	for _, w := range s.Workers {

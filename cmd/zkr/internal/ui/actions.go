@@ -29,8 +29,8 @@ const (
 // Audit is a record of an attempt to change something.
 type Audit struct {
 	User, Action, Path string
-	// Item is the token of the hold that the user saw, or the id of the task, and ID is the
-	// holder, or the task.
+	// Item is the token of the hold that the user saw, the id of the task, or the time of the
+	// pause that ends, and ID is the holder, the task, or the pause.
 	Item, ID, Reason string
 	// Err is nil if the action was carried out.
 	Err error
@@ -48,7 +48,7 @@ type Actions struct {
 // action is what a user may do to a kind of thing.
 type action struct {
 	Name, Verb string
-	// Hold names what a holder loses; "" for an action on a task.
+	// Hold names what a holder loses; "" for an action on a queue of tasks.
 	Hold string
 	kind recognize.Kind
 	open func(*session.Client, string) change
@@ -72,6 +72,8 @@ func actions() []action {
 		{"depose", "Depose the leader", "leadership", recognize.Election, taking(holds.Leadership)},
 		{"requeue", "Retry the task", "", recognize.Tasks, requeuing},
 		{"cancel", "Cancel the task", "", recognize.Tasks, canceling},
+		{"pause", "Pause the queue", "", recognize.Tasks, pausing},
+		{"resume", "Resume the queue", "", recognize.Tasks, resuming},
 	}
 }
 
@@ -89,11 +91,13 @@ func actionURL(name, path, item string) string {
 type confirmation struct {
 	*action
 	Path, Guess string
-	// Item is what the action is about: the token of a hold, the id of a task. ID is a text
-	// for that.
+	// Item is what the action is about: the token of a hold, the id of a task, the time of a
+	// pause that ends. ID is a text for that.
 	Item, ID string
 	Held     *heldItem
 	Task     *dispatch.Info
+	// Pause is the present pause of the queue, as a text.
+	Pause string
 	// Choice is not empty if there are several items, and none has been chosen.
 	Choice []choice
 	CSRF   string

@@ -245,6 +245,64 @@ func TestTasksAreCanceledAndRetried(t *testing.T) {
 	}
 }
 
+// TestQueueIsPausedAndResumed, each once, and only the pause on the page ends.
+func TestQueueIsPausedAndResumed(t *testing.T) {
+	s := newStage(t)
+	const path = "/q"
+	queue := dispatch.New(s.actor("client"), path, nil)
+	_, err := queue.Submit(s.ctx, dispatch.Task{ID: "x"})
+	require.NoError(t, err)
+	m, _ := s.dashboard("/")
+	paused := func(by string) {
+		t.Helper()
+		s.shows(m, func(v *ui.View) bool {
+			all := v.Kinds(recognize.Tasks)
+			return len(all) == 1 && (all[0].Tasks.Paused != nil) == (by != "") && (by == "" || all[0].Tasks.Paused.By == by)
+		})
+	}
+	paused("")
+	ann := s.acting(m, "ann")
+	link := func(do string) string { return "/act?" + url.Values{"do": {do}, "path": {path}}.Encode() }
+	act := func(do, says string) url.Values {
+		t.Helper()
+		_, page := ann.send("GET", "/tasks", nil)
+		has(t, page, html.EscapeString(link(do)), "the list")
+		form, text := ann.open(link(do))
+		has(t, text, says, "the page")
+		code, text := ann.send("POST", "/act", form)
+		require.Equal(t, 200, code, text)
+		last := ann.audits[len(ann.audits)-1]
+		assert.Equal(t, []string{"ann", do, path, "it hangs"}, []string{last.User, last.Action, last.Path, last.Reason})
+		require.NoError(t, last.Err)
+		return form
+	}
+	refused := func(form url.Values, says string) {
+		t.Helper()
+		code, text := ann.send("POST", "/act", form)
+		assert.Equal(t, 409, code)
+		assert.Contains(t, text, says)
+		require.Error(t, ann.audits[len(ann.audits)-1].Err)
+	}
+	form := act("pause", "No task is assigned to a worker")
+	st, err := queue.Stats(s.ctx)
+	require.NoError(t, err)
+	assert.Equal(t, []any{true, "ann", "it hangs"}, []any{st.Paused, st.PausedBy, st.PauseReason})
+	paused("ann")
+	refused(form, "the queue is paused by ann since")
+	form = act("resume", "paused by ann since")
+	paused("")
+	refused(form, "the queue is not paused: nothing was changed")
+	_, err = queue.Pause(s.ctx, "bob", "<script>")
+	require.NoError(t, err)
+	refused(form, "this pause has ended, and the queue is paused by bob since")
+	paused("bob")
+	_, text := ann.open(link("resume"))
+	has(t, text, "&lt;script&gt;", "the page")
+	_, text = ann.send("GET", "/", nil)
+	has(t, text, "the queue is paused by bob since ", "the overview")
+	has(t, text, "paused: 1 waiting", "the overview")
+}
+
 // TestOnlyConfirmedActionsOfUsersChangeSomething.
 func TestOnlyConfirmedActionsOfUsersChangeSomething(t *testing.T) {
 	s := newStage(t)

@@ -44,10 +44,11 @@ computed one at a time. Passwords need TLS: in the same file, or by a proxy.
 
 With --actions, authenticated users may break a lock, take permits away, and depose a
 leader, as "zkr lock break", "zkr rwlock break" and "zkr elect depose" do; and cancel a
-running task and retry a failed one, as "zkr task cancel" and "zkr task requeue" do. A
-page first shows the holder or the task, and what would happen, and asks for the reason.
-A hold is taken away only from the holder on that page; the user's name and the reason
-are recorded in ZooKeeper. Each attempt is a line on stderr, with the user, the action,
+running task, retry a failed one, and pause and resume a queue of tasks, as "zkr task
+cancel", "requeue", "pause" and "resume" do. A page first shows the holder, the task or
+the pause, and what would happen, and asks for the reason. A hold is taken away only from
+the holder on that page; the user's name and the reason are recorded in ZooKeeper, and so
+are those of a pause. Each attempt is a line on stderr, with the user, the action,
 the path, the reason and the result. zkr's own credentials do the work: every user may do
 what the credentials may do, below --root.
 
@@ -146,7 +147,7 @@ func (a *app) ui() *cobra.Command {
 	f.StringVar(&d.listen, "listen", "127.0.0.1:8380", "`host:port` to listen on; port 0: any free port")
 	f.StringSliceVar(&d.hosts, "host", nil, "further host `names` that requests may use; with --allow-remote, IP addresses are always accepted")
 	d.access.addFlags(f)
-	f.BoolVar(&d.actions, "actions", false, "let authenticated users break locks, depose leaders, and cancel and retry tasks; needs a user's name: --web-config or --trust-header")
+	f.BoolVar(&d.actions, "actions", false, "let authenticated users break locks, depose leaders, cancel and retry tasks, and pause queues; needs a user's name: --web-config or --trust-header")
 	return cmd
 }
 

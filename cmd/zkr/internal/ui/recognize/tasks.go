@@ -19,6 +19,8 @@ type TaskState struct {
 	// Max is the capacity of the queue; Open: the queue accepts tasks now.
 	Max  int  `json:"max"`
 	Open bool `json:"open"`
+	// Paused is the present pause of the queue; nil: tasks are assigned.
+	Paused *TaskPause `json:"paused,omitempty"`
 	// Master is the assigning master; Oldest is the submission time of the
 	// oldest waiting task.
 	Master  string       `json:"master,omitempty"`
@@ -113,6 +115,7 @@ func taskQueue(l *looker, s *spot) *Thing {
 	}
 	st.readMaster(masters)
 	t.State = st.summary()
+	st.readPause(t, admission.Path, limits.Paused)
 	if err != nil {
 		t.addProblem(Warn, admission.Path, "the record of the queue's capacity %s", admission.unreadReason(err))
 	}

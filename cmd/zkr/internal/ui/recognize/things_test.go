@@ -398,6 +398,24 @@ func TestTaskQueues(t *testing.T) {
 	require.Len(t, st.Workers, 2)
 }
 
+// TestPauseOfATaskQueue: by whom, since when and why; a pause that was written by hand may have
+// nothing of that.
+func TestPauseOfATaskQueue(t *testing.T) {
+	queue := func(pause string) []string {
+		return []string{`/q/admission ={"format":1,"maxTasks":10,"paused":` + pause + `,"lastPause":"x"}`, "/q/admission/open", "/q/tasks"}
+	}
+	const paused = "task queue /q: paused: 0 waiting, 0 assigned\n  hint: the queue is paused by "
+	long := strings.Repeat("x", 1024)
+	check(t, []recognized{
+		{"pause", queue(`{"by":"ann","reason":"migration","since":"2026-01-02T03:04:05Z","newer":1}`), paused + "ann since 2026-01-02 03:04:05Z: migration\n"},
+		{"by hand", queue(`{}`), paused + "an unknown client: no reason was given\n"},
+		{"strange texts", queue(`{"by":"\u001b[2J","reason":"a\nb"}`), paused + Text([]byte("\x1b[2J"), idWidth) + ": " + Text([]byte("a\nb"), 200) + "\n"},
+		{"long texts", queue(`{"by":"` + long + `","reason":"` + long + `"}`), paused + Text([]byte(long), idWidth) + ": " + Text([]byte(long), 200) + "\n"},
+		{"none", queue(`null`), "task queue /q: 0 waiting, 0 assigned\n"},
+		{"garbage", queue(`true`), ""},
+	})
+}
+
 func TestRebalancers(t *testing.T) {
 	client := latch
 	lines := func(mode string, more ...string) []string {
