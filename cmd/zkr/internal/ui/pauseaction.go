@@ -47,7 +47,8 @@ func (a *pauseAction) find(ctx context.Context, c *confirmation, item string) er
 }
 
 func (a *pauseAction) apply(ctx context.Context, _ *confirmation, user, reason string) (done string, err error) {
-	q, changed := dispatch.New(a.client, a.path, nil), false
+	q := dispatch.New(a.client, a.path, nil)
+	var changed bool
 	if a.resume {
 		done = "The queue is resumed: tasks are assigned."
 		changed, err = q.Resume(ctx)
