@@ -9,8 +9,8 @@ import (
 const (
 	// AuditPeriod is how often an Auditor asks the servers.
 	AuditPeriod = 30 * time.Second
-	// auditPatience bounds each word.
-	auditPatience = 5 * time.Second
+	// AuditPatience bounds each word.
+	AuditPatience = 5 * time.Second
 )
 
 // Report is what servers said of themselves.
@@ -44,7 +44,7 @@ func (a *Auditor) Run(ctx context.Context, servers func() []string, changed func
 	tick := time.NewTicker(AuditPeriod)
 	defer tick.Stop()
 	for {
-		all := Ask(ctx, servers(), auditPatience)
+		all := Ask(ctx, servers(), AuditPatience)
 		if ctx.Err() != nil {
 			return
 		}

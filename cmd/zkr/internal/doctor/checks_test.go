@@ -2,10 +2,15 @@ package doctor_test
 
 import (
 	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/doctor"
 )
 
@@ -78,17 +83,60 @@ func TestHealthyEnsemblesHaveNoFindings(t *testing.T) {
 		return server(map[string]string{"conf": "serverId=1\n" + server(nil).Words["conf"]})
 	}
 	untold := func() *doctor.Server { return &doctor.Server{Refused: []string{"srvr"}} }
+	told := func(mode string) *doctor.Server {
+		return &doctor.Server{Words: map[string]string{"srvr": "Zookeeper version: 3.9.5-x\nMode: " + mode + "\n"}}
+	}
 	for name, all := range map[string][]*doctor.Server{
 		"an observer":             {leader(), server(follower), server(follower), server(observer)},
 		"an observer in conf":     {leader(), server(follower), server(follower), server(observer), server(observer)},
 		"two addresses":           {twice(), twice(), server(follower), server(follower)},
 		"no word is allowed":      {untold(), untold(), untold()},
 		"only an observer allows": {untold(), untold(), untold(), server(observer)},
+		"two of three names":      {untold(), untold()},
+		"only srvr is allowed":    {told("leader"), told("follower")},
 	} {
 		assert.Empty(t, found(doctor.Servers(all)), name)
 	}
 	assert.Len(t, doctor.NotSeen([]*doctor.Server{leader(), server(follower), server(observer)}), 1, "a voter was not asked")
 	assert.True(t, found(doctor.Servers([]*doctor.Server{leader(), server(nil), server(follower)}))["ensemble.leaders"], "their numbers are not known")
+}
+
+// The members that were not asked may have a quorum. A server without a quorum answers no word
+// but one, so that the number of members is known only from others.
+func TestNoLeaderIsSureIfTheOthersAreNoMajority(t *testing.T) {
+	refusing := func() *doctor.Server {
+		return &doctor.Server{Words: map[string]string{"srvr": "This ZooKeeper instance is not currently serving requests\n"}}
+	}
+	readOnly := func() *doctor.Server {
+		return server(map[string]string{"srvr": "Zookeeper version: 3.9.5-x\nMode: read-only\n", "mntr": "", "cons": ""})
+	}
+	away := func() *doctor.Server { return &doctor.Server{Err: io.EOF} }
+	for name, c := range map[string]struct {
+		all  []*doctor.Server
+		sure bool
+	}{
+		"one":                             {[]*doctor.Server{refusing()}, false},
+		"two, of which one is away":       {[]*doctor.Server{refusing(), away()}, false},
+		"three, of which two are away":    {[]*doctor.Server{refusing(), away(), away()}, true},
+		"one of three members":            {[]*doctor.Server{readOnly()}, false},
+		"two of three members":            {[]*doctor.Server{readOnly(), refusing()}, true},
+		"all members, and one leads":      {[]*doctor.Server{refusing(), refusing(), server(nil)}, false},
+		"three, and no server can be had": {[]*doctor.Server{away(), away(), away()}, false},
+	} {
+		assert.Equal(t, c.sure, found(doctor.Servers(c.all))["ensemble.no-leader"], name)
+		unsure := slices.ContainsFunc(doctor.NotSeen(c.all), func(u doctor.Unseen) bool { return strings.Contains(u.What, "whether there is a leader") })
+		assert.Equal(t, strings.HasPrefix(name, "one") || strings.HasPrefix(name, "two, "), unsure, name)
+	}
+}
+
+// A reader of the documentation knows for how long zkr waits for a server.
+func TestDocumentationHasTheBoundOfAnAnswer(t *testing.T) {
+	text, err := os.ReadFile("../../../../docs/doctor.md")
+	require.NoError(t, err)
+	_, section, _ := strings.Cut(string(text), "### server.unreachable\n")
+	section, _, _ = strings.Cut(section, "###")
+	assert.Contains(t, section, "within `--connect-timeout`")
+	assert.Contains(t, section, fmt.Sprintf("%.0f seconds for `zkr ui` and `zkr exporter`", doctor.AuditPatience.Seconds()))
 }
 
 func TestFaultsOfVersionsEndWhereTheyWereFixed(t *testing.T) {

@@ -45,9 +45,12 @@ func NotSeen(all []*Server) (out []Unseen) {
 			out = append(out, Unseen{s.Address, "not answered: " + strings.Join(s.Silent, ", "), "run zkr doctor again when the server is less busy"})
 		}
 	}
+	const nameAll = "name all members in --servers, or use --follow-ensemble"
 	if asked, voters := countVoters(all), votersOf(all); asked < voters {
-		out = append(out, Unseen{ensemble, fmt.Sprintf("%d of %d members, which --servers does not name", voters-asked, voters),
-			"name all members in --servers, or use --follow-ensemble"})
+		out = append(out, Unseen{ensemble, fmt.Sprintf("%d of %d members, which --servers does not name", voters-asked, voters), nameAll})
+	}
+	if q := quorumOf(all); q.serving == 0 && q.refusing > 0 && !q.excluded() {
+		out = append(out, Unseen{ensemble, fmt.Sprintf("whether there is a leader: %s, and the others may have a quorum", q), nameAll})
 	}
 	return out
 }
@@ -139,13 +142,10 @@ func checkTimeouts(s *Server) (out []Finding) {
 	return out
 }
 
-// votersOf is how many servers vote: as the servers say, or else those that were asked.
+// votersOf is how many servers vote, as the servers say; 0 if none says so.
 func votersOf(all []*Server) (n int) {
 	for _, s := range all {
 		n = max(n, s.voters())
-	}
-	if n == 0 {
-		n = countVoters(all)
 	}
 	return n
 }
@@ -163,14 +163,10 @@ func countVoters(all []*Server) (n int) {
 func checkLeaders(all []*Server) (out []Finding) {
 	var leaders []string
 	ids := map[string]bool{} // of the leaders: a server may have several addresses
-	serving, answering, voters := 0, 0, votersOf(all)
+	voters := votersOf(all)
 	for _, s := range all {
-		if s.Words["srvr"] != "" {
-			answering++
-		}
 		switch s.Mode() {
 		case "leader", "standalone":
-			serving++
 			if s.Mode() == "leader" && s.ID() != "" {
 				if ids[s.ID()] {
 					continue
@@ -178,15 +174,13 @@ func checkLeaders(all []*Server) (out []Finding) {
 				ids[s.ID()] = true
 			}
 			leaders = append(leaders, s.Address+" ("+s.Mode()+")")
-		case "follower", "observer":
-			serving++
 		}
 	}
 	if len(leaders) > 1 {
 		out = append(out, newFinding("ensemble.leaders", recognize.Bad, ensemble, strings.Join(leaders, ", ")))
 	}
-	if answering > 0 && serving == 0 {
-		out = append(out, newFinding("ensemble.no-leader", recognize.Bad, ensemble, fmt.Sprintf("of %d servers, %d told their state, and none serves", len(all), answering)))
+	if q := quorumOf(all); q.serving == 0 && q.refusing > 0 && q.excluded() {
+		out = append(out, newFinding("ensemble.no-leader", recognize.Bad, ensemble, q.String()))
 	}
 	for _, s := range all {
 		synced, known := s.monitored("synced_followers")
@@ -197,7 +191,7 @@ func checkLeaders(all []*Server) (out []Finding) {
 			out = append(out, newFinding("ensemble.single", recognize.Hint, s.Address, "srvr: Mode: standalone"))
 		}
 	}
-	if voters%2 == 0 && len(leaders) <= 1 {
+	if voters > 0 && voters%2 == 0 && len(leaders) <= 1 {
 		out = append(out, newFinding("ensemble.even", recognize.Hint, ensemble, fmt.Sprintf("%d servers", voters)))
 	}
 	return out
