@@ -203,6 +203,44 @@ func TestDoctorOfFailures(t *testing.T) {
 	assert.Empty(t, d.where("failover.lost"))
 }
 
+// atAccessLists calls do at each read of an access list.
+func (b *bed) atAccessLists(do func(zktest.Request) zktest.Action) (remove func()) {
+	return b.srv.OnRequest(func(r zktest.Request) zktest.Action {
+		if r.Op == "getACL" {
+			return do(r)
+		}
+		return zktest.Action{}
+	})
+}
+
+// zkr shows what it saw before and after the lost session.
+func TestDoctorGoesOnAfterALostSession(t *testing.T) {
+	b := newBed(t)
+	b.orphan("/lost")
+	remove := b.atAccessLists(func(zktest.Request) zktest.Action { return zktest.Action{Do: zktest.ExpireBefore} })
+	d := b.diagnose()
+	assert.Len(t, d.where("session.failed"), 1)
+	assert.Len(t, d.where("app.mutex"), 1, "seen before")
+	assert.NotNil(t, d.RoundTrip, "made after")
+	assert.Len(t, d.Servers, 1)
+	assert.True(t, slices.ContainsFunc(d.NotSeen, func(u doctor.Unseen) bool { return strings.HasPrefix(u.What, "access lists") }))
+	remove()
+	assert.Empty(t, b.diagnose().where("session.failed"))
+}
+
+func TestDoctorGoesOnAfterItsServerHasGone(t *testing.T) {
+	b := newBed(t)
+	b.orphan("/lost")
+	b.atAccessLists(func(zktest.Request) zktest.Action {
+		assert.NoError(t, b.srv.Stop(1))
+		return zktest.Action{}
+	})
+	d := b.diagnose("--connect-timeout", "10s", "--no-write")
+	assert.Len(t, d.where("session.failed"), 1)
+	assert.Len(t, d.where("app.mutex"), 1)
+	assert.Len(t, d.where("server.unreachable"), 1)
+}
+
 func TestDoctorIsReadable(t *testing.T) {
 	b := newBed(t)
 	b.orphan("/lost")
@@ -232,6 +270,13 @@ func TestDoctorOnApache(t *testing.T) {
 	d = diagnose(t, open.Connect(), "--no-write")
 	assert.Len(t, d.where("server.connections"), 1, "the two, that of the session, and the one that asks")
 	assert.Empty(t, d.where("timeout.unsound"))
+	third, err := session.Connect(t.Context(), open.Connect(), &session.Options{Timeout: 3 * apacheTick})
+	require.NoError(t, err)
+	d = diagnose(t, open.Connect(), "--failover", "--connect-timeout", "10s")
+	assert.Len(t, d.where("session.failed"), 1, "no connection is left for the failover")
+	assert.NotNil(t, d.RoundTrip)
+	require.NoError(t, third.Close(t.Context()))
+	assert.Empty(t, diagnose(t, open.Connect(), "--no-write").where("session.failed"))
 
 	closed := apache.Require(t, &apache.Options{Heap: 96, TickTime: apacheTick, Own: true, Config: map[string]string{"4lw.commands.whitelist": "srvr"}})
 	d = diagnose(t, closed.Connect())

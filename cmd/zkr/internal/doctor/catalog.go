@@ -61,6 +61,8 @@ var catalog = map[string]explanation{
 		"synchronize the clocks of this machine and of the servers (chrony, ntpd); holds do not depend on clocks"},
 	"roundtrip.failed": {"a lock could not be acquired and released, though a session exists",
 		"read the error; check the disk of the leader, and quotas and ACLs of ROOT"},
+	"session.failed": {"zkr lost its session or its connection during the audit, or was refused one; other clients may fare likewise",
+		"look at the findings about the servers; check maxClientCnxns, and the network between this machine and the servers; then run zkr doctor again"},
 	"failover.lost": {"a cut connection has cost the session or the lock, though other servers should have taken the session over",
 		"use a longer session timeout; check that this machine reaches all servers"},
 	"app.mutex":           {"a lock may stay taken, or contenders do not exclude each other", "see \"A lock is stuck\" in docs/runbook.md"},

@@ -82,3 +82,8 @@ func Failed(path string, err error) Finding {
 func LostAtFailover(path string, err error) Finding {
 	return newFinding("failover.lost", recognize.Bad, path, err.Error())
 }
+
+// SessionFailed is a step of the audit that a lost or refused session has ended.
+func SessionFailed(err error) Finding {
+	return newFinding("session.failed", recognize.Warn, ensemble, err.Error())
+}

@@ -31,7 +31,9 @@ the path. --no-write leaves this out, and the comparison of the clocks with it. 
 shows how long the next server took to answer.
 
 The exit code is 1 if there are findings of the levels bad or warn; a hint is no reason.
-If zkr gets no session, but a server answers, zkr shows what the servers say.
+If zkr gets no session, but a server answers, zkr shows what the servers say. If zkr
+loses its session meanwhile, or has no connection for --connect-timeout, that is a
+finding, and the output says what was not seen.
 `
 
 // choices are the flags.
@@ -81,10 +83,13 @@ func (a *app) run(ctx context.Context, root string, v choices) error {
 	examined := false
 	err = a.LongCall(ctx, func(ctx context.Context, client *session.Client) error {
 		examined = true
-		if err := a.examine(ctx, client, r, v); err != nil {
-			return err
+		a.examine(ctx, client, r, v)
+		if ctx.Err() == nil {
+			servers = ask(ctx, client.Servers())
 		}
-		servers = ask(ctx, client.Servers())
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		return nil
 	})
 	if !examined && errors.Is(err, session.ErrUnreachable) {
@@ -101,46 +106,55 @@ func (a *app) run(ctx context.Context, root string, v choices) error {
 	return a.show(r)
 }
 
-// examine looks at what a client sees.
-func (a *app) examine(ctx context.Context, client *session.Client, r *report, v choices) error {
-	exists := false
-	if err := ui.Observe(ctx, client, r.Root, func(ctx context.Context, m *ui.Model) error {
-		view, err := m.Await(ctx)
-		if err != nil {
-			return err
+// examine looks at what a client sees. A step that fails is a finding: the next steps, and what
+// the servers say, are all the more of interest.
+func (a *app) examine(ctx context.Context, client *session.Client, r *report, v choices) {
+	step := func(what string, do func(context.Context) error) {
+		if ctx.Err() == nil {
+			r.addFailure(what, untilOutage(ctx, client, a.Flags.ConnectTimeout, do))
 		}
-		exists = view.Exists
-		r.addFindings(doctor.Problems(view.Things)...)
-		r.addFindings(doctor.Parents(view.World, r.Root)...)
-		if n := len(view.Denied); n > 0 {
-			r.NotSeen = append(r.NotSeen, doctor.Unseen{Where: r.Root, What: cli.Count(n, "znode") + " that may not be read", Remedy: "run zkr doctor with credentials (ZKR_AUTH) that may read them"})
-		}
-		lists, err := a.accessLists(ctx, client, r, view.Things, exists)
-		if err == nil {
+	}
+	var things []*recognize.Thing
+	seen, exists := false, false
+	step("problems, lists of children", func(ctx context.Context) error {
+		return ui.Observe(ctx, client, r.Root, func(ctx context.Context, m *ui.Model) error {
+			view, err := m.Await(ctx)
+			if err != nil {
+				return err
+			}
+			things, seen, exists = view.Things, true, view.Exists
+			r.addFindings(doctor.Problems(view.Things)...)
+			r.addFindings(doctor.Parents(view.World, r.Root)...)
+			if n := len(view.Denied); n > 0 {
+				r.NotSeen = append(r.NotSeen, doctor.Unseen{Where: r.Root, What: cli.Count(n, "znode") + " that may not be read", Remedy: "run zkr doctor with credentials (ZKR_AUTH) that may read them"})
+			}
+			return nil
+		})
+	})
+	if exists {
+		step("access lists", func(ctx context.Context) error {
+			lists, err := accessLists(ctx, client, r, things)
 			r.addFindings(doctor.Open(lists)...)
-		}
-		return err
-	}); err != nil {
-		return err
+			return err
+		})
 	}
 	switch {
 	case v.noWrite:
 		r.NotSeen = append(r.NotSeen, doctor.Unseen{Where: r.Root, What: "round trip, clocks", Remedy: "leave --no-write out"})
-		return nil
-	case !exists:
+	case seen && !exists:
 		r.NotSeen = append(r.NotSeen, doctor.Unseen{Where: r.Root, What: "round trip, clocks: there is no such znode", Remedy: "create ROOT, or name another one"})
-		return nil
+	default:
+		step("round trip, clocks", func(ctx context.Context) error { return a.exercise(ctx, client, r, v) })
 	}
-	return a.exercise(ctx, client, r, v)
 }
 
 // mostLists is how many access lists are read at most.
 const mostLists = 1000
 
 // accessLists reads those of ROOT and of the paths of recipes.
-func (a *app) accessLists(ctx context.Context, client *session.Client, r *report, things []*recognize.Thing, exists bool) (out []doctor.Access, err error) {
+func accessLists(ctx context.Context, client *session.Client, r *report, things []*recognize.Thing) (out []doctor.Access, err error) {
 	s, err := client.Session(ctx)
-	if err != nil || !exists {
+	if err != nil {
 		return nil, err
 	}
 	paths := []string{r.Root}
@@ -157,7 +171,7 @@ func (a *app) accessLists(ctx context.Context, client *session.Client, r *report
 		case errors.Is(err, session.ErrNoAuth):
 			denied++
 		case err != nil:
-			return nil, err
+			return out, err
 		default:
 			out = append(out, doctor.Access{Path: path, ACL: acl})
 		}

@@ -54,7 +54,10 @@ func (a *app) exercise(ctx context.Context, client *session.Client, r *report, v
 	if err := a.roundTrips(ctx, client, r, scratch); err != nil || !v.failover {
 		return err
 	}
-	return a.failover(ctx, r, scratch)
+	if err := a.failover(ctx, r, scratch); err != nil && ctx.Err() == nil {
+		r.addFailure("failover", err)
+	}
+	return nil
 }
 
 // removeScratch removes the scratch path, in the next session if the session is lost. After

@@ -2,11 +2,13 @@ package doctorcmd
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/doctor"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/session"
 )
 
 // report is the output in JSON. Lists are never null.
@@ -43,6 +45,19 @@ type failover struct {
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 func (r *report) addFindings(all ...doctor.Finding) { r.Findings = append(r.Findings, all...) }
+
+// addFailure notes what could not be examined because of err, if err is not nil.
+func (r *report) addFailure(what string, err error) {
+	switch {
+	case err == nil:
+		return
+	case errors.Is(err, session.ErrNoAuth):
+		r.NotSeen = append(r.NotSeen, doctor.Unseen{Where: r.Root, What: what + ": " + err.Error(), Remedy: "run zkr doctor with credentials (ZKR_AUTH) that may read ROOT"})
+		return
+	}
+	r.addFindings(doctor.SessionFailed(fmt.Errorf("%s: %w", what, err)))
+	r.NotSeen = append(r.NotSeen, doctor.Unseen{Where: r.Root, What: what + ", at least in part", Remedy: "run zkr doctor again"})
+}
 
 func (r *report) addServers(all []*doctor.Server, tls bool) {
 	if tls {
