@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -239,6 +240,17 @@ func TestDoctorGoesOnAfterItsServerHasGone(t *testing.T) {
 	assert.Len(t, d.where("session.failed"), 1)
 	assert.Len(t, d.where("app.mutex"), 1)
 	assert.Len(t, d.where("server.unreachable"), 1)
+}
+
+func TestDoctorFindsAHolderThatIsPaused(t *testing.T) {
+	b := newBed(t)
+	holder := b.start(running([]string{"lock", "/app/report", "--session-timeout", longest.String()}, "sh", "-c", "echo in; exec sleep 1000")...)
+	holder.says("in")
+	assert.Empty(t, b.diagnose("--no-write").where("holder.silent"))
+	require.NoError(t, holder.cmd.Process.Signal(syscall.SIGSTOP))
+	eventually(t, func() bool { return len(b.diagnose("--no-write").where("holder.silent")) == 1 }, "no answer for half of its session timeout")
+	require.NoError(t, holder.cmd.Process.Signal(syscall.SIGCONT))
+	eventually(t, func() bool { return len(b.diagnose("--no-write").where("holder.silent")) == 0 }, "the holder goes on")
 }
 
 func TestDoctorIsReadable(t *testing.T) {

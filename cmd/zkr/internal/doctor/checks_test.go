@@ -61,6 +61,7 @@ func TestFindingsOfServersBeginAtTheirLimits(t *testing.T) {
 		"settings.differ":     {"conf": "tickTime=2000\nminSessionTimeout=4000\nmaxSessionTimeout=60000\nserver.1=a\nserver.2=b\nserver.3=c\n"},
 		"ensemble.leaders":    {"srvr": "Mode: leader\n"},
 		"timeout.unsound":     {"cons": " /10.0.0.1:5[1](sid=0x1,to=5999)\n"},
+		"timeout.sync-limit":  {"conf": "tickTime=2000\nsyncLimit=4\nserver.1=a\nserver.2=b\nserver.3=c\n", "cons": " /10.0.0.1:5[1](sid=0x1,to=7999)\n"},
 	} {
 		all := []*doctor.Server{server(words), server(follower), server(follower)}
 		if name == "ensemble.leaders" {
@@ -68,6 +69,9 @@ func TestFindingsOfServersBeginAtTheirLimits(t *testing.T) {
 		}
 		assert.True(t, found(doctor.Servers(all))[name], name)
 	}
+	sync := map[string]string{"conf": server(nil).Words["conf"] + "syncLimit=3\n"}
+	assert.Empty(t, found(doctor.Servers([]*doctor.Server{server(sync), server(follower)}))["timeout.sync-limit"], "6 s are enough")
+	assert.True(t, found(doctor.Servers([]*doctor.Server{server(sync), server(follower)}))["settings.differ"])
 	fourth := server(map[string]string{"conf": server(nil).Words["conf"] + "server.4=d\n"})
 	assert.True(t, found(doctor.Servers([]*doctor.Server{fourth, server(follower), server(follower)}))["ensemble.even"])
 	assert.Len(t, doctor.NotSeen(three[:2]), 1, "a member that was not asked")

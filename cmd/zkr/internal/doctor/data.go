@@ -15,6 +15,8 @@ const (
 	mostNames = juteMaxBuffer / 2
 	// mostSkew is how far clocks may differ.
 	mostSkew = 2 * time.Second
+	// mostStill is how long a queue may have waiters and no change.
+	mostStill = time.Hour
 )
 
 // Parents finds znodes at and below root with too many children.
@@ -27,6 +29,31 @@ func Parents(w *recognize.World, root string) (out []Finding) {
 	if size > mostNames {
 		out = append(out, newFinding("parent.large", recognize.Warn, root,
 			fmt.Sprintf("the list of the %d children takes %d bytes, of %d that servers and Java clients accept by default (jute.maxbuffer)", len(children), size, juteMaxBuffer)))
+	}
+	return out
+}
+
+// Still finds queues that have not moved for long: the last change of the children was the
+// creation of the newest contender, or element, so that none has left since.
+func Still(w *recognize.World, now time.Time) (out []Finding) {
+	for _, t := range w.Kinds(recognize.Mutex, recognize.RWLock, recognize.Semaphore, recognize.Queue) {
+		folder, known := w.Lookup(t.Path)
+		if !known || t.Waiting()+t.Entries == 0 {
+			continue
+		}
+		var newest *recognize.Node
+		for _, c := range w.Children(t.Path) {
+			if newest == nil || c.Stat.Czxid > newest.Stat.Czxid {
+				newest = c
+			}
+		}
+		if newest == nil || newest.Stat.Czxid != folder.Stat.Pzxid {
+			continue
+		}
+		if age := now.Sub(time.UnixMilli(newest.Stat.Ctime)); age > mostStill {
+			out = append(out, newFinding("queue.still", recognize.Warn, t.Path,
+				fmt.Sprintf("nothing has come or left for %v, and %d wait", age.Round(time.Second), t.Waiting()+t.Entries)))
+		}
 	}
 	return out
 }

@@ -101,6 +101,12 @@ func (s *Server) Least() time.Duration { return s.duration("minSessionTimeout") 
 // Most is the longest session timeout that the server grants.
 func (s *Server) Most() time.Duration { return s.duration("maxSessionTimeout") }
 
+// Sync is how long the server goes on without its leader, or the leader without a majority:
+// syncLimit; 0 if unknown, and for a standalone server.
+func (s *Server) Sync() time.Duration {
+	return time.Duration(number(s.setting("syncLimit"))) * s.Tick()
+}
+
 // ID is the number of the server in its ensemble; "" if unknown.
 func (s *Server) ID() string { return s.setting("serverId") }
 
@@ -110,6 +116,17 @@ func (s *Server) voters() (n int) {
 		if strings.HasPrefix(line, "server.") && !strings.Contains(line, ":observer") {
 			n++
 		}
+	}
+	return n
+}
+
+// members is how many members, with observers, the ensemble has; 0 if unknown.
+func (s *Server) members() (n int) {
+	if s.Mode() == "standalone" {
+		return 1
+	}
+	for line := range strings.Lines(s.Words["conf"]) {
+		n += asBit(strings.HasPrefix(line, "server."))
 	}
 	return n
 }
@@ -127,34 +144,4 @@ func (s *Server) line(word, prefix string) string {
 func number(text string) int64 {
 	n, _ := strconv.ParseInt(text, 10, 64)
 	return n
-}
-
-// connection is a client's connection, by the word cons.
-type connection struct {
-	client  string // the address without the port
-	session string
-	timeout time.Duration // 0 without a session
-}
-
-func (s *Server) connections() (out []connection) {
-	for line := range strings.Lines(s.Words["cons"]) {
-		address, rest, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "/"), "[")
-		if !ok {
-			continue
-		}
-		c := connection{client: address}
-		if i := strings.LastIndexByte(address, ':'); i >= 0 {
-			c.client = address[:i]
-		}
-		for field := range strings.SplitSeq(strings.TrimSuffix(rest, ")"), ",") {
-			switch key, value, _ := strings.Cut(field, "="); key {
-			case "sid":
-				c.session = value
-			case "to":
-				c.timeout = time.Duration(number(value)) * time.Millisecond
-			}
-		}
-		out = append(out, c)
-	}
-	return out
 }

@@ -139,7 +139,22 @@ func checkTimeouts(s *Server) (out []Finding) {
 		out = append(out, newFinding("timeout.unsound", level, s.Address,
 			fmt.Sprintf("sessions with timeouts below three ticks (%v): %d; the shortest has %v, such as %s", soundInTicks*tick, n, shortest, first)))
 	}
+	below, sync := 0, s.Sync()
+	for _, c := range s.connections() {
+		below += asBit(c.timeout > 0 && c.timeout < sync)
+	}
+	if below > 0 {
+		out = append(out, newFinding("timeout.sync-limit", recognize.Hint, s.Address,
+			fmt.Sprintf("sessions with timeouts below syncLimit (%v): %d", sync, below)))
+	}
 	return out
+}
+
+func asBit(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
 }
 
 // votersOf is how many servers vote, as the servers say; 0 if none says so.
@@ -182,10 +197,14 @@ func checkLeaders(all []*Server) (out []Finding) {
 	if q := quorumOf(all); q.serving == 0 && q.refusing > 0 && q.excluded() {
 		out = append(out, newFinding("ensemble.no-leader", recognize.Bad, ensemble, q.String()))
 	}
+	followers := voters - 1
+	if voters == 0 {
+		followers = countVoters(all) - 1
+	}
 	for _, s := range all {
 		synced, known := s.monitored("synced_followers")
-		if s.Mode() == "leader" && known && int(synced) < voters-1 {
-			out = append(out, newFinding("ensemble.not-synced", recognize.Warn, s.Address, fmt.Sprintf("%d of %d followers are synchronized", synced, voters-1)))
+		if s.Mode() == "leader" && known && int(synced) < followers {
+			out = append(out, newFinding("ensemble.not-synced", recognize.Warn, s.Address, fmt.Sprintf("%d of %d followers are synchronized", synced, followers)))
 		}
 		if s.Mode() == "standalone" {
 			out = append(out, newFinding("ensemble.single", recognize.Hint, s.Address, "srvr: Mode: standalone"))
@@ -205,6 +224,9 @@ func checkEquality(all []*Server) (out []Finding) {
 		}
 		if s.Tick() > 0 {
 			key := fmt.Sprintf("tick %v, timeouts %v to %v", s.Tick(), s.Least(), s.Most())
+			if sync := s.Sync(); sync > 0 {
+				key += fmt.Sprintf(", syncLimit %v", sync)
+			}
 			limits[key] = append(limits[key], s.Address)
 		}
 	}

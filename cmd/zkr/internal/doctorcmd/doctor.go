@@ -115,6 +115,7 @@ func (a *app) examine(ctx context.Context, client *session.Client, r *report, v 
 		}
 	}
 	var things []*recognize.Thing
+	defer func() { r.things = things }()
 	seen, exists := false, false
 	step("problems, lists of children", func(ctx context.Context) error {
 		return ui.Observe(ctx, client, r.Root, func(ctx context.Context, m *ui.Model) error {
@@ -125,6 +126,7 @@ func (a *app) examine(ctx context.Context, client *session.Client, r *report, v 
 			things, seen, exists = view.Things, true, view.Exists
 			r.addFindings(doctor.Problems(view.Things)...)
 			r.addFindings(doctor.Parents(view.World, r.Root)...)
+			r.addFindings(doctor.Still(view.World, time.Now())...)
 			if n := len(view.Denied); n > 0 {
 				r.NotSeen = append(r.NotSeen, doctor.Unseen{Where: r.Root, What: cli.Count(n, "znode") + " that may not be read", Remedy: "run zkr doctor with credentials (ZKR_AUTH) that may read them"})
 			}

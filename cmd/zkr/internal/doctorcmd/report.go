@@ -8,6 +8,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/doctor"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -24,6 +25,9 @@ type report struct {
 	// RoundTrip and Failover are null if there was none.
 	RoundTrip *roundTrip `json:"round_trip"`
 	Failover  *failover  `json:"failover"`
+
+	// things are what was recognized below Root.
+	things []*recognize.Thing
 }
 
 // roundTrip is how long it takes to acquire and release a lock.
@@ -67,6 +71,7 @@ func (r *report) addServers(all []*doctor.Server, tls bool) {
 	r.Servers = doctor.Rows(all)
 	r.NotSeen = append(r.NotSeen, doctor.NotSeen(all)...)
 	r.addFindings(doctor.Servers(all)...)
+	r.addFindings(doctor.Holders(r.things, all)...)
 }
 
 // show prints the report. Serious findings are an error.
