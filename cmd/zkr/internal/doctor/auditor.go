@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 )
 
 const (
@@ -20,10 +22,15 @@ type Report struct {
 	Servers  []*Server
 	Findings []Finding // the worst first
 	NotSeen  []Unseen
+	// Clients are the connections of sessions, as far as the servers tell.
+	Clients map[recognize.SessionID]recognize.Connection
 }
 
 // Auditor asks servers with four-letter words from time to time. A nil Auditor has no report.
 type Auditor struct {
+	// Inspect adds findings about what runs on the servers; nil for none. Set before Run.
+	Inspect func(context.Context, []*Server) []Finding
+
 	mu   sync.Mutex // guards last
 	last Report
 }
@@ -43,18 +50,30 @@ func (a *Auditor) Report() Report {
 func (a *Auditor) Run(ctx context.Context, servers func() []string, changed func()) {
 	tick := time.NewTicker(AuditPeriod)
 	defer tick.Stop()
+	var inspected []Finding // kept until the next ones: an inspection may take seconds
 	for {
 		all := Ask(ctx, servers(), AuditPatience)
 		if ctx.Err() != nil {
 			return
 		}
-		r := Report{At: time.Now(), Servers: all, Findings: Servers(all), NotSeen: NotSeen(all)}
-		Sort(r.Findings)
-		a.mu.Lock()
-		a.last = r
-		a.mu.Unlock()
-		if changed != nil {
-			changed()
+		r := Report{At: time.Now(), Servers: all, NotSeen: NotSeen(all), Clients: Clients(all)}
+		publish := func() {
+			r.Findings = append(Servers(all), inspected...)
+			Sort(r.Findings)
+			a.mu.Lock()
+			a.last = r
+			a.mu.Unlock()
+			if changed != nil {
+				changed()
+			}
+		}
+		publish()
+		if a.Inspect != nil {
+			inspected = a.Inspect(ctx, all)
+			if ctx.Err() != nil {
+				return
+			}
+			publish()
 		}
 		select {
 		case <-tick.C:

@@ -49,23 +49,9 @@ func (s *Server) connections() (out []connection) {
 	return out
 }
 
-// Client is the connection of a session.
-type Client struct {
-	// Address is host:port of the client, and Server the address of its server.
-	Address string `json:"address"`
-	Server  string `json:"server"`
-	// Timeout is that of the session.
-	Timeout time.Duration `json:"-"`
-	// Since is when the connection was opened, by the server's clock.
-	Since time.Time `json:"since"`
-	// Silent is for how long at least the server had not heard of the client when it was asked:
-	// until it answered another client.
-	Silent time.Duration `json:"-"`
-}
-
 // Clients are the connections of the sessions, as far as the servers tell.
-func Clients(all []*Server) map[recognize.SessionID]Client {
-	out := map[recognize.SessionID]Client{}
+func Clients(all []*Server) map[recognize.SessionID]recognize.Connection {
+	out := map[recognize.SessionID]recognize.Connection{}
 	for _, s := range all {
 		connections, newest := s.connections(), time.Duration(0)
 		for _, c := range connections {
@@ -76,7 +62,10 @@ func Clients(all []*Server) map[recognize.SessionID]Client {
 			if err != nil || c.timeout == 0 {
 				continue
 			}
-			next := Client{Address: c.client + ":" + c.port, Server: s.Address, Timeout: c.timeout, Since: c.since, Silent: newest - c.answered}
+			next := recognize.Connection{
+				Client: c.client + ":" + c.port, Server: s.Address, Since: c.since,
+				Timeout: c.timeout.Milliseconds(), Silent: (newest - c.answered).Milliseconds(),
+			}
 			// A session that has moved may still have its former connection.
 			if former, ok := out[recognize.SessionID(id)]; !ok || former.Since.Before(next.Since) {
 				out[recognize.SessionID(id)] = next
@@ -106,12 +95,12 @@ func Holders(things []*recognize.Thing, all []*Server) (out []Finding) {
 	}
 	for _, t := range things {
 		for _, c := range t.Holders() {
-			switch client, connected := clients[c.Session]; {
+			switch at, connected := clients[c.Session]; {
 			case c.Session == 0:
-			case connected && client.Silent > client.Timeout/2:
-				add(c.Path, "%s has not heard for %v or more of the client %s of session %s, whose timeout is %v", client.Server, client.Silent, client.Address, c.Session, client.Timeout)
+			case connected && at.Silent > at.Timeout/2:
+				add(t.Path, "%s has not heard for %d ms or more of the client %s of session %s, whose timeout is %d ms; it holds by %s", at.Server, at.Silent, at.Client, c.Session, at.Timeout, c.Path)
 			case !connected && whole:
-				add(c.Path, "no server had a connection of session %s when they were asked", c.Session)
+				add(t.Path, "no server had a connection of session %s when they were asked; it holds by %s", c.Session, c.Path)
 			}
 		}
 	}

@@ -25,11 +25,11 @@ func TestClientsAreNamedBySession(t *testing.T) {
 		"cons": " /10.0.0.9:5[1](sid=0x2,est=1700000001000,to=4000,lresp=5)\n",
 	})
 	present.Address = "b:2181"
-	assert.Equal(t, map[recognize.SessionID]doctor.Client{
-		1: {Address: "10.0.0.1:5", Server: "a:2181", Timeout: 6 * time.Second, Since: time.UnixMilli(1700000000000), Silent: time.Second},
-		2: {Address: "10.0.0.9:5", Server: "b:2181", Timeout: 4 * time.Second, Since: time.UnixMilli(1700000001000)},
+	assert.Equal(t, map[recognize.SessionID]recognize.Connection{
+		1: {Client: "10.0.0.1:5", Server: "a:2181", Timeout: 6000, Since: time.UnixMilli(1700000000000), Silent: 1000},
+		2: {Client: "10.0.0.9:5", Server: "b:2181", Timeout: 4000, Since: time.UnixMilli(1700000001000)},
 	}, doctor.Clients([]*doctor.Server{present, former}), "the later connection of a session that has moved")
-	assert.Equal(t, "[2001:db8::1]:6", doctor.Clients([]*doctor.Server{former})[2].Address)
+	assert.Equal(t, "[2001:db8::1]:6", doctor.Clients([]*doctor.Server{former})[2].Client)
 }
 
 // A holder is missing only if each member has told its connections.

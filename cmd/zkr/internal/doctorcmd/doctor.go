@@ -135,8 +135,15 @@ func (a *app) examine(ctx context.Context, client *session.Client, r *report, v 
 	})
 	if exists {
 		step("access lists", func(ctx context.Context) error {
-			lists, err := accessLists(ctx, client, r, things)
+			s, err := client.Session(ctx)
+			if err != nil {
+				return err
+			}
+			lists, unseen, err := doctor.ReadAccess(ctx, s, r.Root, things)
 			r.addFindings(doctor.Open(lists)...)
+			if unseen > 0 {
+				r.NotSeen = append(r.NotSeen, doctor.Unseen{Where: r.Root, What: cli.Count(unseen, "access list"), Remedy: "name a ROOT with fewer recipes, or credentials that may read the lists"})
+			}
 			return err
 		})
 	}
@@ -148,38 +155,4 @@ func (a *app) examine(ctx context.Context, client *session.Client, r *report, v 
 	default:
 		step("round trip, clocks", func(ctx context.Context) error { return a.exercise(ctx, client, r, v) })
 	}
-}
-
-// mostLists is how many access lists are read at most.
-const mostLists = 1000
-
-// accessLists reads those of ROOT and of the paths of recipes.
-func accessLists(ctx context.Context, client *session.Client, r *report, things []*recognize.Thing) (out []doctor.Access, err error) {
-	s, err := client.Session(ctx)
-	if err != nil {
-		return nil, err
-	}
-	paths := []string{r.Root}
-	for _, t := range things {
-		if t.Path != r.Root && len(paths) < mostLists {
-			paths = append(paths, t.Path)
-		}
-	}
-	denied := 0
-	for _, path := range paths {
-		acl, _, err := s.ACL(ctx, path)
-		switch {
-		case errors.Is(err, session.ErrNoNode):
-		case errors.Is(err, session.ErrNoAuth):
-			denied++
-		case err != nil:
-			return out, err
-		default:
-			out = append(out, doctor.Access{Path: path, ACL: acl})
-		}
-	}
-	if denied > 0 || len(things) >= mostLists {
-		r.NotSeen = append(r.NotSeen, doctor.Unseen{Where: r.Root, What: cli.Count(denied+max(0, len(things)+1-mostLists), "access list"), Remedy: "name a ROOT with fewer recipes, or credentials that may read the lists"})
-	}
-	return out, nil
 }

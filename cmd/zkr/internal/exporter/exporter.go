@@ -25,14 +25,16 @@ type Exporter struct {
 	terms  *terms
 	audit  doctor.Auditor
 
-	// mu guards the rest: client and model are nil before the first connection; series are those of
+	// mu guards the rest: client, model and inspector are nil before the first connection; series are those of
 	// the view at the time made; failure says why the tree cannot be read.
-	mu      sync.Mutex
-	client  *session.Client
-	model   *ui.Model
-	series  []prometheus.Metric
-	made    time.Time
-	failure error
+	mu     sync.Mutex
+	client *session.Client
+	model  *ui.Model
+	// inspector is called by one goroutine.
+	inspector func(context.Context, []*doctor.Server) []doctor.Finding
+	series    []prometheus.Metric
+	made      time.Time
+	failure   error
 }
 
 // New makes an exporter of the tree below root, with the paths of up to maxPaths things as
@@ -45,7 +47,7 @@ func New(root string, maxPaths int) *Exporter {
 func (e *Exporter) Run(ctx context.Context, client *session.Client) error {
 	for {
 		model := ui.NewModel(client, e.root)
-		e.set(func() { e.client, e.model = client, model })
+		e.set(func() { e.client, e.model, e.inspector = client, model, model.Inspector() })
 		err := e.follow(ctx, model)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -63,6 +65,7 @@ func (e *Exporter) Run(ctx context.Context, client *session.Client) error {
 // Audit asks the servers for findings until ctx ends: those that the client uses, and until
 // there is one those at the addresses.
 func (e *Exporter) Audit(ctx context.Context, addresses []string) {
+	e.audit.Inspect = e.inspect
 	e.audit.Run(ctx, func() []string {
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -71,6 +74,17 @@ func (e *Exporter) Audit(ctx context.Context, addresses []string) {
 		}
 		return addresses
 	}, nil)
+}
+
+// inspect finds what needs attention in the znodes, if there is a connection.
+func (e *Exporter) inspect(ctx context.Context, all []*doctor.Server) []doctor.Finding {
+	e.mu.Lock()
+	inspector := e.inspector
+	e.mu.Unlock()
+	if inspector == nil {
+		return nil
+	}
+	return inspector(ctx, all)
 }
 
 func (e *Exporter) set(change func()) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 	"unicode"
 	"unicode/utf16"
@@ -60,6 +61,10 @@ func (s *server) serveAPI(w http.ResponseWriter, r *http.Request) {
 		Servers: doctor.Rows(v.Audit.Servers), Findings: nonNil(v.Audit.Findings),
 	}
 	out.cutLists(limit, after)
+	out.Sessions = slices.Clone(out.Sessions)
+	for i, s := range out.Sessions {
+		out.Sessions[i] = v.withConnection(s)
+	}
 	if v.Health.Stale {
 		out.AsOf = v.Health.AsOf
 	}

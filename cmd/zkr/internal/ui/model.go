@@ -134,6 +134,7 @@ func (m *Model) Run(ctx context.Context) error {
 	m.patience = max(shortestPatience, s.Timeout())
 	over := make(chan error, 1)
 	if m.Auditor != nil {
+		m.Auditor.Inspect = m.Inspector()
 		// Waited for above; ends with ctx.
 		helpers.Go(func() { m.Auditor.Run(ctx, m.client.Servers, func() { m.publishView(func(*View) {}) }) })
 	}

@@ -180,7 +180,7 @@ func (d *drawing) drawSessions() []web.Block {
 	shown, p := cutPage(d, fitting, perPage)
 	out := []web.Block{d.renderBlock("title", "", d.drawHeading(len(d.Sessions), len(fitting)))}
 	for _, s := range shown {
-		out = append(out, d.renderKeyed("session", s.ID.String(), "half", s))
+		out = append(out, d.renderKeyed("session", s.ID.String(), "half", d.withConnection(s)))
 	}
 	return d.endList(out, len(fitting), p)
 }
@@ -188,6 +188,9 @@ func (d *drawing) drawSessions() []web.Block {
 // sessionFits reports whether something of a session has the words of the filter.
 func (d *drawing) sessionFits(s *recognize.Session) bool {
 	texts := append([]string{s.ID.String()}, s.Names...)
+	if at, known := d.Audit.Clients[s.ID]; known {
+		texts = append(texts, at.Client, at.Server)
+	}
 	for _, h := range s.Holdings {
 		texts = append(texts, h.Path, string(h.Kind), h.As)
 	}

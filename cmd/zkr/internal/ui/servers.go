@@ -1,6 +1,8 @@
 package ui
 
 import (
+	"context"
+
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/doctor"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/web"
@@ -32,6 +34,32 @@ func (d *drawing) drawServers() []web.Block {
 		return []web.Block{title, d.renderBlock("unaudited", "", nil)}
 	}
 	return []web.Block{title, d.renderBlock("servers", "", r), d.renderBlock("findings", "", r)}
+}
+
+// Inspector makes the function that a doctor.Auditor calls to find what needs attention in the
+// znodes: nothing while they are not known as they are now.
+func (m *Model) Inspector() func(context.Context, []*doctor.Server) []doctor.Finding {
+	i := doctor.Inspector{Client: m.client, Root: m.root}
+	return func(ctx context.Context, all []*doctor.Server) []doctor.Finding {
+		reading, cancel := context.WithTimeout(ctx, doctor.AuditPeriod/2)
+		defer cancel()
+		v, err := m.Await(reading)
+		if err != nil || v.Health.Stale || !v.Exists {
+			return nil
+		}
+		return i.Inspect(ctx, v.World, all)
+	}
+}
+
+// withConnection is a session with what the servers have told of its connection.
+func (v *View) withConnection(s *recognize.Session) *recognize.Session {
+	connection, known := v.Audit.Clients[s.ID]
+	if !known {
+		return s
+	}
+	out := *s
+	out.Connection = &connection
+	return &out
 }
 
 // worstFinding is the level of the worst finding that is more than a hint.

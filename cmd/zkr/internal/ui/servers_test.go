@@ -3,12 +3,15 @@ package ui_test
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/doctor"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
+	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
@@ -51,4 +54,36 @@ func TestServersAreNotAskedWithoutAnAuditor(t *testing.T) {
 	code, text, _ := get(t, base+"/servers")
 	require.Equal(t, http.StatusOK, code)
 	has(t, text, "No servers have been asked", "servers")
+}
+
+// The dashboard shows who a session is, and the findings about znodes that zkr doctor has.
+func TestClientsAndFindingsAboutZnodesAreShown(t *testing.T) {
+	s := newStage(t)
+	s.put("/locks/report", "")
+	_, err := lock.New(s.actor("web-1"), "/locks/report", &lock.Options{ID: "web-1"}).Lock(s.ctx)
+	require.NoError(t, err)
+	m, base := s.dashboardWith("/", &doctor.Auditor{})
+	s.shows(m, func(v *ui.View) bool {
+		return slices.ContainsFunc(v.Audit.Findings, func(f doctor.Finding) bool { return f.Name == "acl.open" })
+	})
+	_, text, _ := get(t, base+"/servers")
+	has(t, text, "acl.open", "servers")
+	_, text, _ = get(t, base+"/sessions")
+	has(t, text, "on server <code>"+s.srv.Addr()+"</code>", "sessions")
+	_, text, _ = get(t, base+"/api/things")
+	var document struct {
+		Sessions []struct {
+			Session    string
+			Connection *recognize.Connection
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(text), &document))
+	require.Len(t, document.Sessions, 1)
+	at := document.Sessions[0].Connection
+	require.NotNil(t, at)
+	assert.Equal(t, s.srv.Addr(), at.Server)
+	assert.Equal(t, lasting.Milliseconds(), at.Timeout)
+	assert.False(t, at.Since.IsZero())
+	_, text, _ = get(t, base+"/sessions?q="+at.Client)
+	has(t, text, at.Client, "found by the client's address")
 }

@@ -20,7 +20,8 @@ parties, counters, services, members, jobs, rebalancers, task queues, sessions w
 everything they hold, and the tree itself. The page knows the layouts of zkr, Curator
 and Kazoo, points out problems such as orphans, and stays up to date by itself. The
 page of the servers shows what they say of themselves: zkr ui asks them every 30 seconds
-with four-letter words, as zkr doctor does, but not over TLS.
+with four-letter words, as zkr doctor does, but not over TLS; it then also looks for
+what zkr doctor finds in znodes. The page of the sessions names their clients.
 
 Without --actions, zkr ui never writes. Without --allow-remote, only this machine can reach the page, and
 every user of this machine can read it. Any client that reaches the page sees everything
@@ -79,9 +80,12 @@ are compressed for clients that accept gzip.
                 recognized), state (in words) and, if there are any, guess (why it
                 may be something else), part_of, problems (level: bad, warn or
                 hint; text, path), strangers (children not its own)
-  sessions      sessions with ephemeral znodes: session, names, since, holdings
+  sessions      sessions with ephemeral znodes: session, names, since, holdings, and
+                connection, as far as the servers tell: client, server, since,
+                timeout_ms, silent_ms (for how long at least the server had not heard
+                of the client)
   servers       the servers that were asked last: address, mode, version
-  findings      what zkr doctor says of them: level, name, where, evidence, meaning,
+  findings      what zkr doctor says of them, and of the znodes: level, name, where, evidence, meaning,
                 remedy, more (a section of the documentation)
   next          if a limit left elements out: the value for after
 

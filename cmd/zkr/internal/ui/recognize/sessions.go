@@ -19,6 +19,21 @@ type Session struct {
 	Since time.Time `json:"since"`
 	// Trouble is how many of its nodes have problems.
 	Trouble int `json:"trouble,omitempty"`
+	// Connection is what a server has told of the client; nil if nothing.
+	Connection *Connection `json:"connection,omitempty"`
+}
+
+// Connection is a session's connection to a server, when the servers were asked last.
+type Connection struct {
+	// Client is host:port of the client, and Server that of the server.
+	Client string `json:"client"`
+	Server string `json:"server"`
+	// Since is when it was opened, by the server's clock.
+	Since time.Time `json:"since"`
+	// Timeout is that of the session, and Silent is for how long at least the server had not
+	// heard of the client: both in milliseconds.
+	Timeout int64 `json:"timeout_ms"`
+	Silent  int64 `json:"silent_ms"`
 }
 
 // Name is the name to show for the session.
