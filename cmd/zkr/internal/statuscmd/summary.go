@@ -33,6 +33,7 @@ type summary struct {
 
 type problem struct {
 	Level recognize.Level `json:"level"`
+	Code  recognize.Code  `json:"code"`
 	Text  string          `json:"text"`
 	Path  string          `json:"path"`
 	Kind  recognize.Kind  `json:"kind"`
@@ -72,7 +73,7 @@ func summarize(v *ui.View) *summary {
 		Sessions: len(v.Sessions), Znodes: v.Nodes, Denied: len(v.Denied),
 	}
 	for _, t := range v.Troubles() {
-		s.Problems = append(s.Problems, problem{t.Level, t.Text, t.Path, t.Thing.Kind, t.Thing.Path})
+		s.Problems = append(s.Problems, problem{t.Level, t.Code, t.Text, t.Path, t.Thing.Kind, t.Thing.Path})
 	}
 	for _, w := range v.Waits() {
 		s.Waits = append(s.Waits, wait{w.Thing.Path, w.Thing.Kind, w.Waiting, w.First.Name(), w.Since, names(w.Thing.Holders())})

@@ -31,10 +31,10 @@ func recognizeBarrier(l *looker, s *spot) *Thing {
 		t.Kind = Double
 	}
 	if err != nil && len(s.Data) > 0 && s.Data[0] == '{' {
-		t.addProblem(Bad, s.Path, "the barrier's record %s: no party can pass", s.unreadReason(err))
+		t.addProblem(Bad, codeUnreadable, s.Path, "the barrier's record %s: no party can pass", s.unreadReason(err))
 	}
 	if err == nil && r.Czxid != s.Stat.Czxid {
-		t.addProblem(Hint, s.Path, "its record was written for another path, and is ignored")
+		t.addProblem(Hint, codeForeignRecord, s.Path, "its record was written for another path, and is ignored")
 		r.Released, t.Meeting.Round = nil, 0
 	}
 	ids := map[string]bool{}
@@ -43,13 +43,13 @@ func recognizeBarrier(l *looker, s *spot) *Thing {
 		c.assignTo(t)
 		m := Member{Path: c.Path, ID: partyID(e.Name), Session: SessionID(c.Stat.EphemeralOwner), Since: c.Created(), Data: Text(c.Data, idWidth)}
 		if c.persistent() {
-			t.addProblem(Bad, c.Path, "orphan: "+lasting, m.Name())
+			t.addProblem(Bad, codeOrphan, c.Path, "orphan: "+lasting, m.Name())
 		}
 		switch {
 		case t.Kind == Double && r.Released.Contains(e.Seq):
 			t.Meeting.Inside = append(t.Meeting.Inside, m)
 		case ids[m.ID]:
-			t.addProblem(Hint, c.Path, "%s has two znodes, and counts once", m.Name())
+			t.addProblem(Hint, codeDuplicate, c.Path, "%s has two znodes, and counts once", m.Name())
 		default:
 			ids[m.ID] = true
 			t.Meeting.Here = append(t.Meeting.Here, m)

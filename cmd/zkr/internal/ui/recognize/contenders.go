@@ -66,10 +66,10 @@ func recognizeQueue(l *looker, s *spot) *Thing {
 		_, kazoo := seen[lockformat.KazooLock]
 		_, reads := seen[lockformat.KazooRead]
 		if (seen[lockformat.CuratorMutex] || seen[lockformat.CuratorRead] || seen[lockformat.CuratorWrite] || seen[lockformat.CuratorLatch]) && (kazoo || reads) {
-			t.addProblem(Warn, t.Path, "Curator's and Kazoo's names are mixed: Curator sorts Kazoo's names wrongly, and Kazoo observes Curator's names only if configured to")
+			t.addProblem(Warn, codeMixedNames, t.Path, "Curator's and Kazoo's names are mixed: Curator sorts Kazoo's names wrongly, and Kazoo observes Curator's names only if configured to")
 		}
 		if others := unheededMarkers(seen, f.markers); others != "" && f.telling[0] != markOwn {
-			t.addProblem(Warn, t.Path, "the path also has contenders of another recipe (%s): the two recipes do not exclude each other, and both may hold at the same time", others)
+			t.addProblem(Warn, codeMixedRecipes, t.Path, "the path also has contenders of another recipe (%s): the two recipes do not exclude each other, and both may hold at the same time", others)
 		}
 		return t
 	}
@@ -117,7 +117,7 @@ func (s *spot) childMarkers() map[string]bool {
 func (l *looker) readQueue(t *Thing, s *spot, markers []string) {
 	q := znode.Parse(s.names(), markers...)
 	if q.Exhausted {
-		t.addProblem(Bad, s.Path, "a contender has a number that does not show its place: the numbers are used up; delete the path when no client uses it")
+		t.addProblem(Bad, codeNumbersUsedUp, s.Path, "a contender has a number that does not show its place: the numbers are used up; delete the path when no client uses it")
 	}
 	places := make(map[string]int, len(q.Entries))
 	for i, e := range q.Entries {
@@ -130,7 +130,7 @@ func (l *looker) readQueue(t *Thing, s *spot, markers []string) {
 		return
 	}
 	if n := len(q.Entries); n > 0 && q.Entries[n-1].Seq >= session.SequenceWarning {
-		t.addProblem(Warn, s.Path, "the numbers of this path will be used up: the last one is %d of 2147483647", q.Entries[n-1].Seq)
+		t.addProblem(Warn, codeNumbersRunOut, s.Path, "the numbers of this path will be used up: the last one is %d of 2147483647", q.Entries[n-1].Seq)
 	}
 	rule := l.ruleFor(t, s)
 	for i, c := range t.Queue {

@@ -51,7 +51,7 @@ func recognizeCounter(l *looker, s *spot) *Thing {
 	}
 	if t.State = strconv.FormatInt(value, 10); !ok {
 		t.State, t.Number.Value = "not readable", nil
-		t.addProblem(Bad, s.Path, "its %s are not a number in any format of a counter", formatCount(s.Size, "byte"))
+		t.addProblem(Bad, codeUnreadable, s.Path, "its %s are not a number in any format of a counter", formatCount(s.Size, "byte"))
 	}
 	return t
 }
@@ -68,7 +68,7 @@ func (t *Thing) describeLatch(s *spot, value int64, ok bool) *Thing {
 	round, count, valid := counterformat.SplitLatch(value)
 	if !ok || !valid || s.Size > 0 && s.Size != counterformat.LongSize {
 		t.State, t.Number.Value = "not readable", nil
-		t.addProblem(Bad, s.Path, "its %s are not the round and the count of a latch", formatCount(s.Size, "byte"))
+		t.addProblem(Bad, codeUnreadable, s.Path, "its %s are not the round and the count of a latch", formatCount(s.Size, "byte"))
 		return t
 	}
 	left := int64(count)
@@ -220,7 +220,7 @@ func recognizeDelay(l *looker, s *spot) *Thing {
 		return nil
 	}
 	lost := func(t *Thing) {
-		t.addProblem(Hint, s.Path, "the last holder (token %d) was lost, and did not release the lock: clients with a lock delay wait for the delay", token)
+		t.addProblem(Hint, codeLostHolder, s.Path, "the last holder (token %d) was lost, and did not release the lock: clients with a lock delay wait for the delay", token)
 	}
 	if at != nil && at.claimed != nil && at.claimed.Path == path && at.claimed.Kind == Mutex {
 		t := at.claimed

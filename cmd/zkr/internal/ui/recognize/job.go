@@ -117,7 +117,7 @@ func newerJob(s *spot, err error) *Thing {
 	}
 	t := &Thing{Kind: Job, Path: s.Path, How: "the folders of a run: workerctl", Job: &JobState{Name: Text([]byte(s.name), idWidth), State: notReadable}}
 	t.State = t.Job.summary()
-	t.addProblem(Warn, s.Path, "the job's record %s", s.unreadReason(err))
+	t.addProblem(Warn, codeUnreadable, s.Path, "the job's record %s", s.unreadReason(err))
 	s.claimTree(t)
 	return t
 }
@@ -156,7 +156,7 @@ func (j *JobState) readStatus(t *Thing, run *spot) {
 		j.State = notReadable
 	default:
 		j.State = notReadable
-		t.addProblem(Bad, state.Path, "the job's state %s", state.unreadReason(err))
+		t.addProblem(Bad, codeUnreadable, state.Path, "the job's state %s", state.unreadReason(err))
 	}
 }
 
@@ -205,13 +205,13 @@ func (j *JobState) addWorker(l *looker, t *Thing, w Worker, r jobformat.Member, 
 		j.Failed++
 		w.Failure = Text([]byte(r.Failure), 200)
 		if waits {
-			t.addProblem(Warn, w.Path, "worker %d (%s) has failed: %s", w.ID, w.Name, w.Failure)
+			t.addProblem(Warn, codeWorkerFailed, w.Path, "worker %d (%s) has failed: %s", w.ID, w.Name, w.Failure)
 		}
 	case jobformat.Dead:
 		j.Dead++
 		// A worker that has just joined may have been read before its live node.
 		if waits && !l.isRecent(w.Since, settling) {
-			t.addProblem(Warn, w.Path, "worker %d (%s) has died; the job waits for it to come back", w.ID, w.Name)
+			t.addProblem(Warn, codeWorkerDied, w.Path, "worker %d (%s) has died; the job waits for it to come back", w.ID, w.Name)
 		}
 	default:
 		j.Unknown++
@@ -223,7 +223,7 @@ func (j *JobState) addWorker(l *looker, t *Thing, w Worker, r jobformat.Member, 
 func (j *JobState) addUnreadable(t *Thing, c *spot, err error) {
 	name := Text([]byte(c.name), idWidth)
 	if !c.Denied {
-		t.addProblem(Warn, c.Path, "the record of worker %s %s", name, c.Node.unreadReason(err))
+		t.addProblem(Warn, codeUnreadable, c.Path, "the record of worker %s %s", name, c.Node.unreadReason(err))
 	}
 	if id, err := jobformat.ParseID(c.name); err == nil {
 		j.Workers, j.Unknown = append(j.Workers, Worker{Path: c.Path, ID: id, Name: name, State: unknown}), j.Unknown+1

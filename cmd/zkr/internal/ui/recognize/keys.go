@@ -12,7 +12,7 @@ func (st *TaskState) readKeys(t *Thing, keys *spot) {
 		for c := range bucket.children.all() {
 			_, err := decodeNode(c.Node, taskformat.Decode[taskformat.Key])
 			if st.Keys++; err != nil && !c.Denied {
-				t.addProblem(Warn, c.Path, "the record of a unique task's key %s: no task is submitted under it", c.unreadReason(err))
+				t.addProblem(Warn, codeUnreadable, c.Path, "the record of a unique task's key %s: no task is submitted under it", c.unreadReason(err))
 			}
 		}
 	}

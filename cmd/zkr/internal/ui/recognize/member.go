@@ -87,7 +87,7 @@ func recognizeService(_ *looker, s *spot) *Thing {
 		m := Member{Path: c.Path, ID: Text([]byte(c.name), idWidth), Session: SessionID(c.Stat.EphemeralOwner), Since: c.Created()}
 		m.readInstance(c.Node)
 		if m.Broken != "" {
-			t.addProblem(Warn, c.Path, "instance %s: %s", m.ID, m.Broken)
+			t.addProblem(Warn, codeBrokenInstance, c.Path, "instance %s: %s", m.ID, m.Broken)
 		} else if !m.Disabled {
 			ready++
 		}
@@ -101,7 +101,7 @@ func recognizeService(_ *looker, s *spot) *Thing {
 		t.State += fmt.Sprintf(", %d not readable", denied)
 	}
 	if ready+denied == 0 {
-		t.addProblem(Warn, s.Path, "no instance is usable")
+		t.addProblem(Warn, codeNoInstance, s.Path, "no instance is usable")
 	}
 	return t
 }

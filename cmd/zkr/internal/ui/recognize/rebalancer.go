@@ -32,7 +32,7 @@ func recognizeRebalancer(l *looker, s *spot) *Thing {
 	s.assignTo(t)
 	if err != nil {
 		t.State = notReadable
-		t.addProblem(Warn, s.Path, "the group's record %s", s.unreadReason(err))
+		t.addProblem(Warn, codeUnreadable, s.Path, "the group's record %s", s.unreadReason(err))
 		return t
 	}
 	st.readRecords(t, s)
@@ -63,13 +63,13 @@ func (st *ShareState) readFailing(t *Thing, folder *spot) {
 		r, err := decodeNode(c.Node, shareformat.Decode[shareformat.Failures])
 		switch {
 		case err != nil && !c.Denied:
-			t.addProblem(Warn, c.Path, "the record of the failures of %s %s", Text([]byte(c.name), idWidth), c.unreadReason(err))
+			t.addProblem(Warn, codeUnreadable, c.Path, "the record of the failures of %s %s", Text([]byte(c.name), idWidth), c.unreadReason(err))
 		case err == nil && len(r.Failures) > 0:
 			member, first := Text([]byte(c.name), idWidth), r.Failures[0]
 			if i := st.memberIndex(c.name); i >= 0 {
 				member = st.Members[i].ID
 			}
-			t.addProblem(Warn, c.Path, "%s retries %s after failures, such as %s: %s", member, formatCount(r.Count, "resource"), Text([]byte(first.Resource), idWidth), Text([]byte(first.Err), 200))
+			t.addProblem(Warn, codeFailing, c.Path, "%s retries %s after failures, such as %s: %s", member, formatCount(r.Count, "resource"), Text([]byte(first.Resource), idWidth), Text([]byte(first.Err), 200))
 		}
 	}
 }
@@ -94,7 +94,7 @@ func readSingle[T shareformat.Config | shareformat.Status | shareformat.Epoch](t
 	}
 	r, err := decodeNode(c.Node, shareformat.Decode[T])
 	if err != nil {
-		t.addProblem(Bad, c.Path, "the group's %s %s", c.name, c.unreadReason(err))
+		t.addProblem(Bad, codeUnreadable, c.Path, "the group's %s %s", c.name, c.unreadReason(err))
 	}
 	return r, err == nil
 }
@@ -108,7 +108,7 @@ func (st *ShareState) readMembers(t *Thing, clients *spot) {
 		c := clients.child(e.Name)
 		r, err := decodeNode(c.Node, func(data []byte) (shareformat.Member, error) { return shareformat.DecodeMember(st.Mode, data) })
 		if err != nil && !c.Denied {
-			t.addProblem(Warn, c.Path, "the record of member %s %s: the member gets no resources", Text([]byte(c.name), idWidth), c.unreadReason(err))
+			t.addProblem(Warn, codeUnreadable, c.Path, "the record of member %s %s: the member gets no resources", Text([]byte(c.name), idWidth), c.unreadReason(err))
 		}
 		if st.hidden = st.hidden || c.Denied; err == nil {
 			st.takes = append(st.takes, r.Subscription)
@@ -151,7 +151,7 @@ func (st *ShareState) readAssignments(t *Thing, p *plan, shards *spot) {
 		r, err := decodeNode(c.Node, shareformat.Decode[shareformat.Shard])
 		if err != nil {
 			if p.partial = p.partial || c.Denied || c.Size > 0; c.Size > 0 {
-				t.addProblem(Warn, c.Path, "the shard %s %s: its resources are unknown", Text([]byte(c.name), idWidth), c.unreadReason(err))
+				t.addProblem(Warn, codeUnreadable, c.Path, "the shard %s %s: its resources are unknown", Text([]byte(c.name), idWidth), c.unreadReason(err))
 			}
 			continue
 		}
@@ -163,7 +163,7 @@ func (st *ShareState) readAssignments(t *Thing, p *plan, shards *spot) {
 			}
 			more, err := decodeNode(chunk.Node, shareformat.DecodeChunk)
 			if inChildren, chunks = append(inChildren, more...), chunks+asBit(err == nil); err != nil && chunk.Size > 0 {
-				t.addProblem(Warn, chunk.Path, "a part of the shard %s %s: its resources are unknown", Text([]byte(c.name), idWidth), chunk.unreadReason(err))
+				t.addProblem(Warn, codeUnreadable, chunk.Path, "a part of the shard %s %s: its resources are unknown", Text([]byte(c.name), idWidth), chunk.unreadReason(err))
 			}
 		}
 		p.partial = p.partial || chunks < r.Chunks // also while it is being rewritten
@@ -197,7 +197,7 @@ func (st *ShareState) readOwners(t *Thing, p *plan, barriers *spot) {
 			p.owner[c.name] = r.Client
 		case err != nil && (c.Denied || c.Size > 0):
 			if p.dark[c.name] = true; !c.Denied {
-				t.addProblem(Warn, c.Path, "the owner of %s %s", Text([]byte(c.name), idWidth), c.unreadReason(err))
+				t.addProblem(Warn, codeUnreadable, c.Path, "the owner of %s %s", Text([]byte(c.name), idWidth), c.unreadReason(err))
 			}
 		}
 	}
@@ -283,7 +283,7 @@ func (st *ShareState) setState(t *Thing, s *spot) {
 		if st.PausedBy != "" {
 			by = " by " + st.PausedBy
 		}
-		t.addProblem(Hint, childPath(t.Path, shareformat.NodeConfig), "the group is paused%s: no resource moves", by)
+		t.addProblem(Hint, codePaused, childPath(t.Path, shareformat.NodeConfig), "the group is paused%s: no resource moves", by)
 	}
 	for _, name := range []string{shareformat.DirClients, shareformat.DirAssignments, shareformat.DirBarriers} {
 		if c := s.child(name); c != nil && c.Denied {
@@ -292,7 +292,7 @@ func (st *ShareState) setState(t *Thing, s *spot) {
 	}
 	switch {
 	case len(st.Members) == 0 && len(st.Resources) > 0:
-		t.addProblem(Warn, t.Path, "no member is present: the resources have no owner")
+		t.addProblem(Warn, codeNoMember, t.Path, "no member is present: the resources have no owner")
 	default:
 		st.reportUnowned(t)
 	}

@@ -35,7 +35,7 @@ func (st *TaskState) readSchedules(t *Thing, dir *spot) {
 		def, err := decodeLine(c.Node, taskformat.Decode[taskformat.Schedule])
 		if err != nil {
 			if !c.Denied {
-				t.addProblem(Warn, c.Path, "the record of a schedule %s: no task is submitted", c.unreadReason(err))
+				t.addProblem(Warn, codeUnreadable, c.Path, "the record of a schedule %s: no task is submitted", c.unreadReason(err))
 			}
 			continue
 		}
@@ -44,7 +44,7 @@ func (st *TaskState) readSchedules(t *Thing, dir *spot) {
 		if last := c.child(taskformat.NodeLast); last != nil {
 			over, err := decodeNode(last.Node, taskformat.Decode[taskformat.LastSlot])
 			if err != nil && !last.Denied {
-				t.addProblem(Warn, last.Path, "the record of the last slot of the schedule %s %s: no task is submitted", out.Name, last.unreadReason(err))
+				t.addProblem(Warn, codeUnreadable, last.Path, "the record of the last slot of the schedule %s %s: no task is submitted", out.Name, last.unreadReason(err))
 			}
 			if err == nil {
 				out.Last, out.LastTask = over.Slot, Text([]byte(over.Task), idWidth)

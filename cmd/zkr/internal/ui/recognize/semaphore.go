@@ -24,7 +24,7 @@ func (l *looker) readSemaphore(t *Thing, s *spot) {
 		t.Permits.Held += c.Permits
 	}
 	if t.Permits.Total == 0 && !s.Denied {
-		t.addProblem(Warn, s.Path, "the path does not have the number of permits")
+		t.addProblem(Warn, codeUnknownPermits, s.Path, "the path does not have the number of permits")
 	}
 }
 
@@ -65,7 +65,7 @@ func recognizeLeases(l *looker, s *spot) *Thing {
 		waiting.claimTree(t)
 	}
 	if t.Strangers = held.children.size() - len(hold.Entries); t.Strangers > 0 {
-		t.addProblem(Warn, held.Path, "%s: Curator counts a permit for each", formatSeveral(t.Strangers, "child of leases is not a lease", "children of leases are not leases"))
+		t.addProblem(Warn, codeStrangers, held.Path, "%s: Curator counts a permit for each", formatSeveral(t.Strangers, "child of leases is not a lease", "children of leases are not leases"))
 	}
 	l.addBreaks(t, s)
 	t.State = formatSeveral(t.Permits.Held, "permit is held", "permits are held")
@@ -150,10 +150,10 @@ func leasePool(l *looker, s *spot) *Thing {
 	}
 	l.markHolders(t)
 	if t.Strangers > 0 {
-		t.addProblem(Warn, s.Path, "%s: Kazoo counts a permit for each", formatSeveral(t.Strangers, "child is not a lease", "children are not leases"))
+		t.addProblem(Warn, codeStrangers, s.Path, "%s: Kazoo counts a permit for each", formatSeveral(t.Strangers, "child is not a lease", "children are not leases"))
 	}
 	if total == 0 && !s.Denied {
-		t.addProblem(Hint, s.Path, "the path does not have the number of permits")
+		t.addProblem(Hint, codeUnknownPermits, s.Path, "the path does not have the number of permits")
 	}
 	if l.setState(t); total == 0 {
 		t.State = formatSeveral(t.Permits.Held, "permit is held", "permits are held")

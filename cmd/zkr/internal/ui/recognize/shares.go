@@ -78,7 +78,7 @@ func (st *ShareState) reportUnowned(t *Thing) {
 		uncovered = shareformat.Uncovered(st.Unowned, st.takes)
 	}
 	if n := len(uncovered); n > 0 {
-		t.addProblem(Warn, t.Path, "no member subscribes to %s: %s", formatCount(n, "resource"), Text([]byte(joinNames(uncovered)), 3*idWidth))
+		t.addProblem(Warn, codeUncovered, t.Path, "no member subscribes to %s: %s", formatCount(n, "resource"), Text([]byte(joinNames(uncovered)), 3*idWidth))
 	}
 	left := map[string]bool{}
 	for _, name := range uncovered {
@@ -86,6 +86,6 @@ func (st *ShareState) reportUnowned(t *Thing) {
 	}
 	unowned := slices.DeleteFunc(slices.Clone(st.Unowned), func(name string) bool { return left[name] })
 	if n := len(unowned); n > 0 {
-		t.addProblem(Hint, t.Path, "%s no owner yet: %s", formatSeveral(n, "resource has", "resources have"), Text([]byte(joinNames(unowned)), 3*idWidth))
+		t.addProblem(Hint, codeUnowned, t.Path, "%s no owner yet: %s", formatSeveral(n, "resource has", "resources have"), Text([]byte(joinNames(unowned)), 3*idWidth))
 	}
 }

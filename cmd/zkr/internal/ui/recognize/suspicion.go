@@ -45,18 +45,18 @@ func (l *looker) findSuspicions(t *Thing) {
 		node := l.find(c.Path)
 		if node.persistent() {
 			c.Odd = "it is not ephemeral: no end of a session removes it"
-			t.addProblem(Bad, c.Path, "orphan: "+lasting, c.Name())
+			t.addProblem(Bad, codeOrphan, c.Path, "orphan: "+lasting, c.Name())
 		}
 		if id := (maker{protectionID(node.name), c.Session}); id.id != "" && !node.Denied {
 			if first := twins[id]; first != nil && !l.isRecent(c.Entered, clearing) && !l.isRecent(first.Entered, clearing) {
 				c.Odd = "it has the protection id of another contender"
 				first.Odd = c.Odd
-				t.addProblem(Bad, c.Path, "orphan: %s has two znodes with one protection id: the creation was repeated, and the client does not know one of them", c.Name())
+				t.addProblem(Bad, codeOrphan, c.Path, "orphan: %s has two znodes with one protection id: the creation was repeated, and the client does not know one of them", c.Name())
 			}
 			twins[id] = c
 		}
 		if string(node.Data) == lockformat.RevokeData {
-			t.addProblem(Hint, c.Path, "another client has asked the contender with number %d to release (Curator's revocation)", c.Seq)
+			t.addProblem(Hint, codeRevocation, c.Path, "another client has asked the contender with number %d to release (Curator's revocation)", c.Seq)
 		}
 	}
 }

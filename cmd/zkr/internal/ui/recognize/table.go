@@ -32,7 +32,7 @@ func recognizeTable(l *looker, s *spot) *Thing {
 	}
 	t := &Thing{Kind: Mutex, Path: s.Path, How: "a table of locks, whose records name their owners: locktable", State: fmt.Sprintf("%d of %s held", held, formatSeveral(locks, "lock is", "locks are"))}
 	if broken > 0 {
-		t.addProblem(Warn, s.Path, "%s a format of a newer version (update zkr)", formatSeveral(broken, "lock has", "locks have"))
+		t.addProblem(Warn, codeNewerFormat, s.Path, "%s a format of a newer version (update zkr)", formatSeveral(broken, "lock has", "locks have"))
 	}
 	s.claimTree(t)
 	l.claimBeside(t, s.Path+tableformat.OwnersSuffix)

@@ -23,9 +23,11 @@ type TaskState struct {
 	Paused *TaskPause `json:"paused,omitempty"`
 	// Master is the assigning master; Oldest is the submission time of the
 	// oldest waiting task.
-	Master  string       `json:"master,omitempty"`
-	Oldest  time.Time    `json:"oldest_waiting,omitzero"`
-	Workers []TaskWorker `json:"workers"`
+	Master string    `json:"master,omitempty"`
+	Oldest time.Time `json:"oldest_waiting,omitzero"`
+	// OldestAssigned is when the task was assigned that has been with its worker for longest.
+	OldestAssigned time.Time    `json:"oldest_assigned,omitzero"`
+	Workers        []TaskWorker `json:"workers"`
 	// Keys is the number of keys of unique tasks, which may be free by now.
 	Keys int `json:"keys,omitempty"`
 	// Schedules are the periodic tasks, in the order of their names, at most 100.
@@ -117,19 +119,19 @@ func taskQueue(l *looker, s *spot) *Thing {
 	t.State = st.summary()
 	st.readPause(t, admission.Path, limits.Paused)
 	if err != nil {
-		t.addProblem(Warn, admission.Path, "the record of the queue's capacity %s", admission.unreadReason(err))
+		t.addProblem(Warn, codeUnreadable, admission.Path, "the record of the queue's capacity %s", admission.unreadReason(err))
 	}
 	switch {
 	case !st.Open:
-		t.addProblem(Warn, admission.Path, "the queue is full, or was not opened: it takes no more tasks")
+		t.addProblem(Warn, codeQueueFull, admission.Path, "the queue is full, or was not opened: it takes no more tasks")
 	case st.Master == "" && st.Total > 0 && (masters == nil || !masters.Denied):
-		t.addProblem(Warn, childPath(s.Path, taskformat.DirMasters), "no master is present: tasks are not assigned")
+		t.addProblem(Warn, codeNoMaster, childPath(s.Path, taskformat.DirMasters), "no master is present: tasks are not assigned")
 	}
 	if dead := st.Counts[taskformat.Dead]; dead > 0 {
-		t.addProblem(Warn, tasks.Path, "%s dead: all attempts have failed", formatSeveral(dead, "task is", "tasks are"))
+		t.addProblem(Warn, codeDeadTasks, tasks.Path, "%s dead: all attempts have failed", formatSeveral(dead, "task is", "tasks are"))
 	}
 	if st.Counts[taskformat.Waiting] > 0 && (alive == nil || !alive.Denied) && !slices.ContainsFunc(st.Workers, func(w TaskWorker) bool { return !w.Gone && !w.Draining }) {
-		t.addProblem(Warn, childPath(s.Path, taskformat.DirAlive), "no worker is present: tasks wait")
+		t.addProblem(Warn, codeNoWorker, childPath(s.Path, taskformat.DirAlive), "no worker is present: tasks wait")
 	} else if alive == nil || !alive.Denied {
 		st.reportUnmatched(t)
 	}
@@ -149,11 +151,11 @@ func (st *TaskState) reportUnmatched(t *Thing) {
 			continue
 		}
 		if found++; found <= maxUnmatched {
-			t.addProblem(Warn, w.path, "%s for a worker with %s: no such worker is present", formatSeveral(w.count, "task waits", "tasks wait"), labelText(w.labels))
+			t.addProblem(Warn, codeNoMatch, w.path, "%s for a worker with %s: no such worker is present", formatSeveral(w.count, "task waits", "tasks wait"), labelText(w.labels))
 		}
 	}
 	if more := found - maxUnmatched; more > 0 {
-		t.addProblem(Warn, childPath(t.Path, taskformat.DirTasks), "tasks wait for %s that no worker has", formatSeveral(more, "more list of labels", "more lists of labels"))
+		t.addProblem(Warn, codeNoMatch, childPath(t.Path, taskformat.DirTasks), "tasks wait for %s that no worker has", formatSeveral(more, "more list of labels", "more lists of labels"))
 	}
 }
 
@@ -186,6 +188,9 @@ func (st *TaskState) readTasks(t *Thing, tasks *spot) {
 			if r.State == taskformat.Waiting && (st.Oldest.IsZero() || r.Submitted.Before(st.Oldest)) {
 				st.Oldest = r.Submitted
 			}
+			if r.State == taskformat.Assigned && !r.AssignedAt.IsZero() && (st.OldestAssigned.IsZero() || r.AssignedAt.Before(st.OldestAssigned)) {
+				st.OldestAssigned = r.AssignedAt
+			}
 			if r.State == taskformat.Waiting && len(r.Labels) > 0 {
 				st.addWanted(r.Labels, c.Path)
 			}
@@ -200,10 +205,10 @@ func (st *TaskState) readTasks(t *Thing, tasks *spot) {
 	slices.SortStableFunc(st.Trouble, func(a, b Task) int { return b.Ended.Compare(a.Ended) })
 	st.Trouble = st.Trouble[:min(len(st.Trouble), maxTrouble)]
 	if broken > 0 {
-		t.addProblem(Bad, tasks.Path, "%s cannot be read", formatCount(broken, "task"))
+		t.addProblem(Bad, codeUnreadable, tasks.Path, "%s cannot be read", formatCount(broken, "task"))
 	}
 	if later > 0 {
-		t.addProblem(Warn, tasks.Path, "%s a format of a newer version (update zkr)", formatSeveral(later, "task has", "tasks have"))
+		t.addProblem(Warn, codeNewerFormat, tasks.Path, "%s a format of a newer version (update zkr)", formatSeveral(later, "task has", "tasks have"))
 	}
 }
 
@@ -234,7 +239,7 @@ func (st *TaskState) readWorkers(l *looker, t *Thing, s *spot) {
 		for c := range alive.children.all() {
 			p, err := decodeNode(c.Node, taskformat.Decode[taskformat.Profile])
 			if err != nil && !c.Denied {
-				t.addProblem(Warn, c.Path, "the record of worker %s %s", Text([]byte(taskformat.WorkerName(c.name)), idWidth), c.unreadReason(err))
+				t.addProblem(Warn, codeUnreadable, c.Path, "the record of worker %s %s", Text([]byte(taskformat.WorkerName(c.name)), idWidth), c.unreadReason(err))
 			}
 			w := TaskWorker{
 				Path: c.Path, ID: Text([]byte(c.name), idWidth), Name: Text([]byte(p.Name), idWidth), Concurrency: p.Concurrency,
@@ -260,7 +265,7 @@ func (st *TaskState) readWorkers(l *looker, t *Thing, s *spot) {
 		id := Text([]byte(name), idWidth)
 		path, short := childPath(workers.Path, name), taskformat.WorkerName(id)
 		st.Workers = append(st.Workers, TaskWorker{Path: path, ID: id, Name: short, Assigned: n, Gone: true})
-		t.addProblem(Warn, path, "worker %s has gone, and still has %s", short, formatCount(n, "task"))
+		t.addProblem(Warn, codeWorkerGone, path, "worker %s has gone, and still has %s", short, formatCount(n, "task"))
 	}
 	slices.SortFunc(st.Workers, func(a, b TaskWorker) int { return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.ID, b.ID)) })
 }

@@ -103,6 +103,7 @@ func (l Level) IsSerious() bool { return l != Hint }
 // Problem is a certain or possible defect.
 type Problem struct {
 	Level Level  `json:"level"`
+	Code  Code   `json:"code"`
 	Text  string `json:"text"`
 	// Path of the znode to inspect.
 	Path string `json:"path"`
@@ -227,8 +228,8 @@ type Member struct {
 func (m Member) Name() string { return nameOf(m.ID, m.Session) }
 
 // addProblem adds a problem.
-func (t *Thing) addProblem(level Level, path, format string, args ...any) {
-	t.Problems = append(t.Problems, Problem{level, fmt.Sprintf(format, args...), path})
+func (t *Thing) addProblem(level Level, code Code, path, format string, args ...any) {
+	t.Problems = append(t.Problems, Problem{level, code, fmt.Sprintf(format, args...), path})
 }
 
 // Worst is the level of the worst problem; "" if there is none.

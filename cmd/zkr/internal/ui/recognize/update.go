@@ -264,7 +264,7 @@ func (u *revision) updateHints() {
 		case text == t.hint:
 		case fresh[t]:
 			t.hint = text
-			t.addProblem(Hint, t.Queue[0].Path, "%s", text)
+			t.addProblem(Hint, codeLongHold, t.Queue[0].Path, "%s", text)
 		default:
 			u.old = u.top
 			u.markWithin(t.Path)
