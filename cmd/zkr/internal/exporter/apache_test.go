@@ -41,7 +41,9 @@ func TestExporterOnApache(t *testing.T) {
 			got[`holders{kind="election",path="/leader"}`] == 1 && got["up"] == 1
 	})
 	require.NoError(t, cluster.Kill(ctx, 0))
-	s.eventually(func(got map[string]float64) bool { return len(got) == 2 && got["up"] == 0 && got["view_current"] == 0 })
+	s.eventually(func(got map[string]float64) bool {
+		return len(withoutItself(got)) == 2 && got["up"] == 0 && got["view_current"] == 0
+	})
 	require.NoError(t, cluster.Restart(ctx, 0))
 	s.eventually(func(got map[string]float64) bool { return got["up"] == 1 && got["view_current"] == 1 })
 	stop()

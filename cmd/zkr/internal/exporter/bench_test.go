@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exporter"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -50,8 +49,7 @@ func benchmarkScrape(b *testing.B, maxPaths int) {
 	// Waited for below; ends with ctx.
 	go func() { _ = e.Run(ctx, c); close(done) }()
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(e)
-	web := promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+	web := e.Handler(registry)
 	for !e.IsCurrent() {
 		<-time.After(10 * time.Millisecond)
 	}

@@ -1,27 +1,42 @@
 package exporter
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // desc describes a metric; its name begins with zkr_.
 func desc(name, help string, labels ...string) *metric {
-	return &metric{name: "zkr_" + name, desc: prometheus.NewDesc("zkr_"+name, help, labels, nil)}
+	return &metric{name: "zkr_" + name, help: help, labels: labels, desc: prometheus.NewDesc("zkr_"+name, help, labels, nil)}
 }
 
 // metric is a metric of the exporter.
 type metric struct {
-	name string
-	desc *prometheus.Desc
+	name, help string
+	labels     []string
+	desc       *prometheus.Desc
 }
 
+// isCounter reports whether the metric is a counter.
+func (m *metric) isCounter() bool { return strings.HasSuffix(m.name, "_total") }
+
 // MetricNames are the names of all metrics that depend on ZooKeeper.
-func MetricNames() (out []string) {
+func MetricNames() []string { return slices.Sorted(maps.Keys(MetricLabels())) }
+
+// MetricLabels are the names of the labels of all metrics that depend on ZooKeeper.
+func MetricLabels() map[string][]string {
+	out := map[string][]string{}
 	for _, m := range []*metric{
+		refreshDesc, refreshedDesc, lossesDesc, failuresDesc, loadedDesc, loadingDesc, movesDesc, oldestAssignedDesc,
 		upDesc, currentDesc, ageDesc, findingDesc, auditAgeDesc, znodesDesc, ephemeralsDesc, unreadableDesc, sessionsDesc, thingsDesc, problemsDesc, problemDesc,
 		heldDesc, waitingDesc, longestWaitDesc, longestHoldDesc, termDesc, changesDesc, permitsDesc, partiesDesc, closedDesc, valueDesc,
 		membersDesc, entriesDesc, jobsDesc, jobSizeDesc, jobWorkersDesc, rebalanceMembersDesc, rebalanceResourcesDesc, rebalanceEpochDesc,
 		tasksDesc, tasksMaxDesc, oldestTaskDesc, taskWorkersDesc, taskMasterDesc, tasksPausedDesc,
 	} {
-		out = append(out, m.name)
+		out[m.name] = m.labels
 	}
 	return out
 }
@@ -29,20 +44,20 @@ func MetricNames() (out []string) {
 // The metrics. Their names are part of the tool's interface: the dashboard for Grafana and
 // the rules for alerts use them (deploy/prometheus).
 var (
-	upDesc      = desc("up", "1 while ZooKeeper answers the exporter, otherwise 0.")                                   // read only
-	currentDesc = desc("view_current", "1 while the series of the tree are current; otherwise 0, and there are none.") // read only
-	ageDesc     = desc("view_age_seconds", "Time since the series were made of a current view.")                       // read only
+	upDesc      = desc("up", "1 while ZooKeeper answers the exporter, otherwise 0.")                                         // read only
+	currentDesc = desc("view_current", "1 while the series of the tree are current; otherwise 0, and there are none.")       // read only
+	ageDesc     = desc("view_age_seconds", "Age of the series of the tree: they have everything that the server knew then.") // read only
 
 	findingDesc  = desc("finding", "1 for each finding of zkr doctor about the servers, by its name, level (bad, warn, hint) and place.", "name", "level", "where") // read only
 	auditAgeDesc = desc("audit_age_seconds", "Time since the servers were asked for findings.")                                                                     // read only
 
-	znodesDesc     = desc("znodes", "Znodes below the root.")                                                          // read only
-	ephemeralsDesc = desc("ephemeral_znodes", "Ephemeral znodes below the root.")                                      // read only
-	unreadableDesc = desc("unreadable_znodes", "Znodes that the exporter may not read.")                               // read only
-	sessionsDesc   = desc("sessions", "Sessions with ephemeral znodes.")                                               // read only
-	thingsDesc     = desc("things", "Recognized locks, elections, jobs and so on, by kind.", "kind")                   // read only
-	problemsDesc   = desc("problems", "Problems by the kind of thing and by level: bad, warn, hint.", "kind", "level") // read only
-	problemDesc    = desc("thing_problems", "Problems of a thing by level: bad, warn, hint.", "kind", "path", "level") // read only
+	znodesDesc     = desc("znodes", "Znodes below the root.")                                                                                               // read only
+	ephemeralsDesc = desc("ephemeral_znodes", "Ephemeral znodes below the root.")                                                                           // read only
+	unreadableDesc = desc("unreadable_znodes", "Znodes that the exporter may not read.")                                                                    // read only
+	sessionsDesc   = desc("sessions", "Sessions with ephemeral znodes.")                                                                                    // read only
+	thingsDesc     = desc("things", "Recognized locks, elections, jobs and so on, by kind.", "kind")                                                        // read only
+	problemsDesc   = desc("problems", "Problems by the kind of thing and by level: bad, warn, hint.", "kind", "level")                                      // read only
+	problemDesc    = desc("thing_problems", "Problems of a thing by level (bad, warn, hint) and code, such as orphan.", "kind", "path", "level", "problem") // read only
 
 	heldDesc        = desc("holders", "Contenders that hold, or lead.", "kind", "path")                              // read only
 	waitingDesc     = desc("waiting", "Contenders that wait.", "kind", "path")                                       // read only

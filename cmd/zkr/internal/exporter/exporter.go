@@ -2,12 +2,14 @@ package exporter
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/doctor"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui"
+	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -18,29 +20,40 @@ const (
 	retryPeriod = 10 * time.Second
 )
 
-// Exporter is a collector of a tree's metrics. Run keeps it up to date.
+// Exporter has the metrics of a tree. Run keeps it up to date, Handler serves it.
 type Exporter struct {
 	root   string
 	labels *paths
 	terms  *terms
+	moves  *moves
 	audit  doctor.Auditor
 
-	// mu guards the rest: client, model and inspector are nil before the first connection; series are those of
-	// the view at the time made; failure says why the tree cannot be read.
+	// mu guards the rest: client, model and inspector are nil before the first connection; tree
+	// has the series, which were made at the time made and show everything until the time asOf;
+	// failure says why the tree cannot be read. refreshed and took are of the last refresh, also
+	// if its series are no longer current.
 	mu     sync.Mutex
 	client *session.Client
 	model  *ui.Model
 	// inspector is called by one goroutine.
-	inspector func(context.Context, []*doctor.Server) []doctor.Finding
-	series    []prometheus.Metric
-	made      time.Time
-	failure   error
+	inspector  func(context.Context, []*doctor.Server) []doctor.Finding
+	tree       page
+	made, asOf time.Time
+	failure    error
+	refreshed  time.Time
+	took       time.Duration
+	losses     int
+	failures   map[string]int // by their causes
 }
 
 // New makes an exporter of the tree below root, with the paths of up to maxPaths things as
 // labels.
 func New(root string, maxPaths int) *Exporter {
-	return &Exporter{root: root, labels: newPaths(maxPaths), terms: newTerms()}
+	e := &Exporter{root: root, labels: newPaths(maxPaths), terms: newTerms(), moves: newMoves(), failures: map[string]int{}}
+	for _, cause := range []string{causeNoPermission, causeCredentials, causeOther} {
+		e.failures[cause] = 0
+	}
+	return e
 }
 
 // Run follows the tree until ctx ends. If the tree cannot be read, Run tries again.
@@ -52,7 +65,11 @@ func (e *Exporter) Run(ctx context.Context, client *session.Client) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		e.set(func() { e.failure, e.series, e.made = err, nil, time.Time{} })
+		e.set(func() {
+			e.failure = err
+			e.failures[causeOf(err)]++
+			e.dropSeriesLocked()
+		})
 		pause := time.NewTimer(retryPeriod)
 		select {
 		case <-pause.C:
@@ -105,16 +122,56 @@ func (e *Exporter) follow(ctx context.Context, model *ui.Model) error {
 	ticker := time.NewTicker(refreshPeriod)
 	defer ticker.Stop()
 	for {
-		if view := model.View(); view.Health.Loaded && !view.Health.Stale {
-			series := e.seriesOf(view, time.Now())
-			e.set(func() { e.series, e.made, e.failure = series, time.Now(), nil })
-		}
+		e.refresh(model)
 		select {
 		case <-ticker.C:
 		case err := <-over:
 			return err
 		}
 	}
+}
+
+// refresh makes the series of the present view. A view that may be old has none: the model
+// can be current again before the next refresh, and the series of the last one are not.
+func (e *Exporter) refresh(model *ui.Model) {
+	began := time.Now()
+	view, asOf := model.ViewAsOf()
+	if !view.Health.Loaded || view.Health.Stale {
+		e.set(e.dropSeriesLocked)
+		return
+	}
+	tree := e.seriesOf(view, time.Now()).encode()
+	e.set(func() {
+		e.tree, e.made, e.asOf, e.failure = tree, began, asOf, nil
+		e.refreshed, e.took = began, time.Since(began)
+	})
+}
+
+// dropSeriesLocked needs mu held.
+func (e *Exporter) dropSeriesLocked() { e.tree, e.made, e.asOf = page{}, time.Time{}, time.Time{} }
+
+// Observe counts the sessions that are lost: the exporter is an observer of its client.
+func (e *Exporter) Observe(_ context.Context, ev observe.Event) {
+	if s, ok := ev.(observe.SessionChanged); ok && s.Status == session.Lost.String() {
+		e.set(func() { e.losses++ })
+	}
+}
+
+// The causes for which a tree cannot be read.
+const (
+	causeNoPermission = "no_permission" // the root's access control list refuses the exporter
+	causeCredentials  = "credentials"   // the server refuses the exporter's
+	causeOther        = "other"
+)
+
+func causeOf(err error) string {
+	switch {
+	case errors.Is(err, session.ErrNoAuth):
+		return causeNoPermission
+	case errors.Is(err, session.ErrAuthFailed):
+		return causeCredentials
+	}
+	return causeOther
 }
 
 // IsCurrent reports whether a scrape would have the series of the tree.
@@ -127,70 +184,36 @@ func (e *Exporter) Failure() error {
 	return e.failure
 }
 
-// sample is what a scrape goes by: whether ZooKeeper answers, and whether the series, made
-// at the time made, are current.
+// sample is what a scrape goes by: whether ZooKeeper answers, whether the series of the tree
+// are current, and the state of the exporter itself.
 type sample struct {
 	up, current bool
-	series      []prometheus.Metric
-	made        time.Time
+	tree        page
+	asOf        time.Time
+	refreshed   time.Time
+	took        time.Duration
+	losses      int
+	failures    map[string]int
+	// read and pending are the znodes of the first load while loading.
+	loading       bool
+	read, pending int
 }
 
 func (e *Exporter) sample() sample {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	out := sample{refreshed: e.refreshed, took: e.took, losses: e.losses, failures: maps.Clone(e.failures)}
 	if e.model == nil {
-		return sample{}
+		return out
 	}
-	h := e.model.Health()
-	return sample{
-		up:      e.client.State().Status == session.Connected && !h.Stale,
-		current: h.Loaded && !h.Stale && e.failure == nil && !e.made.IsZero(),
-		series:  e.series, made: e.made,
+	h, state := e.model.Health(), e.client.State()
+	connected := state.Status == session.Connected
+	out.up = connected && !h.Stale
+	out.loading, out.read, out.pending = !h.Loaded, h.Entries, h.Pending
+	// Series from before the connection, or that were not made again in time, may be old.
+	inTime := !e.made.Before(state.Since) && time.Since(e.made) < 3*refreshPeriod
+	if connected && h.Loaded && !h.Stale && e.failure == nil && inTime {
+		out.current, out.tree, out.asOf = true, e.tree, e.asOf
 	}
-}
-
-// Describe describes nothing: the series depend on the tree.
-func (e *Exporter) Describe(chan<- *prometheus.Desc) {}
-
-// Collect writes the exporter's own state, the findings about the servers, and the series of
-// the tree while they are current.
-func (e *Exporter) Collect(to chan<- prometheus.Metric) {
-	now := e.sample()
-	e.collectFindings(to)
-	gauge(to, upDesc, boolean(now.up))
-	gauge(to, currentDesc, boolean(now.current))
-	if !now.current {
-		return
-	}
-	gauge(to, ageDesc, time.Since(now.made).Seconds())
-	for _, m := range now.series {
-		to <- m
-	}
-}
-
-// collectFindings writes the findings about the servers: also those without a quorum answer.
-func (e *Exporter) collectFindings(to chan<- prometheus.Metric) {
-	r := e.audit.Report()
-	if r.At.IsZero() {
-		return
-	}
-	gauge(to, auditAgeDesc, time.Since(r.At).Seconds())
-	seen := map[[3]string]bool{} // a server may have two findings of a name
-	for _, f := range r.Findings {
-		if k := [3]string{f.Name, string(f.Level), f.Where}; !seen[k] {
-			seen[k] = true
-			to <- prometheus.MustNewConstMetric(findingDesc.desc, prometheus.GaugeValue, 1, k[:]...)
-		}
-	}
-}
-
-func gauge(to chan<- prometheus.Metric, m *metric, value float64) {
-	to <- prometheus.MustNewConstMetric(m.desc, prometheus.GaugeValue, value)
-}
-
-func boolean(yes bool) float64 {
-	if yes {
-		return 1
-	}
-	return 0
+	return out
 }

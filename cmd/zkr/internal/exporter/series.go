@@ -4,7 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 )
@@ -21,7 +20,7 @@ type batch struct {
 // key is a series.
 type key struct {
 	metric *metric
-	labels [3]string
+	labels [4]string
 	n      int // how many labels
 }
 
@@ -46,29 +45,30 @@ func (b *batch) most(d *metric, value float64, labels ...string) {
 }
 
 // seriesOf makes the series of a view, with ages as of now.
-func (e *Exporter) seriesOf(v *ui.View, now time.Time) []prometheus.Metric {
+func (e *Exporter) seriesOf(v *ui.View, now time.Time) *batch {
 	b := &batch{now: now, labels: e.labels, values: map[key]float64{}}
 	b.labels.beginScan()
 	for _, t := range v.Things {
 		b.labels.keep(t.Path)
 	}
+	exists := func(path string) bool { _, ok := v.Lookup(path); return ok }
+	e.terms.keep(exists)
+	e.moves.keep(exists)
+	for path := range e.terms.leaders {
+		b.labels.keep(path) // also while there is no candidate
+	}
 	b.labels.end()
-	e.terms.keep(func(path string) bool {
-		_, exists := v.Lookup(path)
-		return exists
-	})
 
 	b.add(znodesDesc, float64(v.Nodes))
 	b.add(ephemeralsDesc, float64(v.Ephemeral))
 	b.add(unreadableDesc, float64(len(v.Denied)))
 	b.add(sessionsDesc, float64(len(v.Sessions)))
 	for _, t := range v.Things {
-		// A label must be UTF-8, and clients may write anything.
-		path := strings.ToValidUTF8(b.labels.of(t.Path), "\uFFFD")
+		path := b.pathLabel(t.Path)
 		b.add(thingsDesc, 1, kindLabel(t.Kind))
 		for _, p := range t.Problems {
 			b.add(problemsDesc, 1, kindLabel(t.Kind), string(p.Level))
-			b.add(problemDesc, 1, kindLabel(t.Kind), path, string(p.Level))
+			b.add(problemDesc, 1, kindLabel(t.Kind), path, string(p.Level), string(p.Code))
 		}
 		if t.Kind == recognize.Election {
 			b.leader(t, path, e.terms)
@@ -76,16 +76,30 @@ func (e *Exporter) seriesOf(v *ui.View, now time.Time) []prometheus.Metric {
 		b.queue(t, path)
 		b.upper(t, path)
 		b.simple(t, path)
-	}
-	out := make([]prometheus.Metric, 0, len(b.order))
-	for _, k := range b.order {
-		typ := prometheus.GaugeValue
-		if k.metric == changesDesc {
-			typ = prometheus.CounterValue
+		if t.Shares != nil {
+			e.moves.count(t, path)
 		}
-		out = append(out, prometheus.MustNewConstMetric(k.metric.desc, typ, b.values[k], k.labels[:k.n]...))
 	}
-	return out
+	b.addAbsentLeaders(v, e.terms)
+	e.terms.changes.addTo(b, changesDesc)
+	e.moves.total.addTo(b, movesDesc)
+	return b
+}
+
+// pathLabel is the label of a path. A label must be UTF-8, and clients may write anything.
+func (b *batch) pathLabel(path string) string {
+	return strings.ToValidUTF8(b.labels.of(path), "\uFFFD")
+}
+
+// addAbsentLeaders adds the elections without any candidate, which are not recognized.
+func (b *batch) addAbsentLeaders(v *ui.View, terms *terms) {
+	for path := range terms.leaders {
+		if t := v.Of(path); t == nil || t.Path != path {
+			label, kind := b.pathLabel(path), kindLabel(recognize.Election)
+			b.add(heldDesc, 0, kind, label)
+			b.add(waitingDesc, 0, kind, label)
+		}
+	}
 }
 
 // kindLabel is the label of a kind.
@@ -147,7 +161,7 @@ func (b *batch) leader(t *recognize.Thing, path string, terms *terms) {
 		leader = holders[0]
 		b.most(termDesc, float64(leader.Seq), path)
 	}
-	b.add(changesDesc, terms.countChange(t.Path, leader), path)
+	terms.noteLeader(t.Path, path, leader)
 }
 
 // simple adds the series of barriers, counters, groups and services.
@@ -195,6 +209,7 @@ func (b *batch) upper(t *recognize.Thing, path string) {
 		}
 		b.add(tasksMaxDesc, float64(q.Max), path)
 		b.most(oldestTaskDesc, age(b.now, q.Oldest).Seconds(), path)
+		b.most(oldestAssignedDesc, age(b.now, q.OldestAssigned).Seconds(), path)
 		b.add(taskWorkersDesc, float64(len(q.Workers)), path)
 		b.add(taskMasterDesc, boolean(q.Master != ""), path)
 		b.add(tasksPausedDesc, boolean(q.Paused != nil), path)

@@ -5,25 +5,24 @@ import "github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 // terms counts the changes of leaders that the exporter has seen.
 type terms struct {
 	leaders map[string]recognize.Tenure
-	changes map[string]float64
+	changes totals
 }
 
 func newTerms() *terms {
-	return &terms{leaders: map[string]recognize.Tenure{}, changes: map[string]float64{}}
+	return &terms{leaders: map[string]recognize.Tenure{}, changes: newTotals()}
 }
 
-// countChange notes the leader of the election at path, nil for none, and returns the number of
-// changes: of leaders that came after another one, or after none.
-func (t *terms) countChange(path string, leader *recognize.Contender) float64 {
-	if leader == nil {
-		return t.changes[path]
+// noteLeader notes the leader of the election at path, nil for none. A leader that comes
+// after another one, or after none, is a change.
+func (t *terms) noteLeader(path, label string, leader *recognize.Contender) {
+	n := 0
+	if leader != nil {
+		if last, known := t.leaders[path]; known && last != leader.Tenure() {
+			n = 1
+		}
+		t.leaders[path] = leader.Tenure()
 	}
-	last, known := t.leaders[path]
-	if known && last != leader.Tenure() {
-		t.changes[path]++
-	}
-	t.leaders[path] = leader.Tenure()
-	return t.changes[path]
+	t.changes.add(path, label, n)
 }
 
 // keep forgets the elections whose paths do not exist. An election without candidates is
@@ -32,7 +31,7 @@ func (t *terms) keep(exists func(path string) bool) {
 	for path := range t.leaders {
 		if !exists(path) {
 			delete(t.leaders, path)
-			delete(t.changes, path)
 		}
 	}
+	t.changes.keep(exists)
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	toolkit "github.com/prometheus/exporter-toolkit/web"
 	"github.com/spf13/cobra"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
@@ -138,6 +137,7 @@ func (a *app) serve(ctx context.Context, s settings) error {
 
 // follow connects, however long that takes, and follows the tree.
 func follow(ctx context.Context, e *exporter.Exporter, servers string, o *session.Options) error {
+	o.Observer = e
 	client, err := session.Connect(ctx, servers, o)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -156,9 +156,9 @@ func follow(ctx context.Context, e *exporter.Exporter, servers string, o *sessio
 // serveMetrics serves until ctx ends.
 func serveMetrics(ctx context.Context, l net.Listener, e *exporter.Exporter, file *webconfig.File) error {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(e, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", e.Handler(registry))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		if !e.IsCurrent() {
 			text := "The view of the tree is not current."

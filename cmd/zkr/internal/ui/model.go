@@ -55,8 +55,9 @@ type Model struct {
 	memory     *memory
 	recognizer recognize.Recognizer
 	// looked is the time of the last look, asked the time of the last read, and
-	// rested the time from which the next look is allowed.
-	looked, asked, rested time.Time
+	// rested the time from which the next look is allowed. known is the time as of which
+	// the tree was known at the last look (cache.Status).
+	looked, asked, rested, known time.Time
 
 	// mu guards view, which is replaced as a whole and never nil.
 	mu   sync.Mutex
@@ -102,6 +103,23 @@ func NewModel(client *session.Client, root string) *Model {
 func (m *Model) View() *View {
 	m.sight.Lock()
 	defer m.sight.Unlock()
+	return m.viewLocked()
+}
+
+// ViewAsOf returns View, and the time as of which it shows everything that the server
+// knew; zero if that time is not known.
+func (m *Model) ViewAsOf() (*View, time.Time) {
+	m.sight.Lock()
+	defer m.sight.Unlock()
+	asOf := m.tree.Status().AsOf // before the changes until then are looked at
+	view := m.viewLocked()
+	if m.dirty.hasChanges() {
+		asOf = m.known // the next look is not allowed yet
+	}
+	return view, asOf
+}
+
+func (m *Model) viewLocked() *View {
 	now := time.Now()
 	m.asked = now
 	switch h := m.lastView().Health; {
@@ -235,7 +253,7 @@ func (m *Model) lookLocked() {
 		}
 		d = m.recognizer.Update(changes, m.memory.past, now)
 	}
-	m.looked = now
+	m.looked, m.known = now, status.AsOf
 	m.memory.remember(d, now, seen)
 	_, exists := d.Lookup(m.root)
 	m.publishView(func(v *View) {

@@ -16,7 +16,7 @@ const worthwhile = 1400
 func Compress(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Add("Vary", "Accept-Encoding")
-		if !accepts(r.Header.Get("Accept-Encoding")) || r.Method == http.MethodHead {
+		if !AcceptsGzip(r.Header.Get("Accept-Encoding")) || r.Method == http.MethodHead {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -26,8 +26,8 @@ func Compress(next http.Handler) http.Handler {
 	})
 }
 
-// accepts reports whether a header accepts gzip.
-func accepts(header string) bool {
+// AcceptsGzip reports whether a header Accept-Encoding accepts gzip.
+func AcceptsGzip(header string) bool {
 	for part := range strings.SplitSeq(header, ",") {
 		coding, weight, _ := strings.Cut(part, ";")
 		if strings.EqualFold(strings.TrimSpace(coding), "gzip") {

@@ -24,7 +24,7 @@ const (
 	codeNoInstance     Code = "no_instance"         // a service without a usable instance
 	codeWorkerFailed   Code = "worker_failed"       // a worker of a job that has failed
 	codeWorkerDied     Code = "worker_died"         // a worker of a job that has died
-	codePaused         Code = "paused"              // a rebalancer that is paused
+	codePaused         Code = "paused"              // a rebalancer or a queue of tasks that is paused
 	codeNoMember       Code = "no_member"           // a rebalancer without a member
 	codeUncovered      Code = "uncovered_resources" // resources that no member subscribes to
 	codeUnowned        Code = "unowned_resources"   // resources without an owner

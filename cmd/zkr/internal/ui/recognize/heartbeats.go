@@ -24,7 +24,7 @@ func recognizeHeartbeats(_ *looker, s *spot) *Thing {
 			read++
 			m.Data = fmt.Sprintf("heartbeat %d, at %s", c.Stat.Version, c.Modified().UTC().Format("15:04:05 on 2006-01-02"))
 		case c.Size > 0:
-			t.addProblem(Warn, c.Path, "the heartbeat of %s cannot be read: its sessions send heartbeats of their own", c.name)
+			t.addProblem(Warn, codeUnreadable, c.Path, "the heartbeat of %s cannot be read: its sessions send heartbeats of their own", c.name)
 		}
 		t.Members = append(t.Members, m)
 	}

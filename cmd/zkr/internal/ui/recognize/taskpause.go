@@ -26,5 +26,5 @@ func (st *TaskState) readPause(t *Thing, path string, p *taskformat.Pause) {
 		since = " since " + p.Since.UTC().Format("2006-01-02 15:04:05Z")
 	}
 	t.State = "paused: " + t.State
-	t.addProblem(Hint, path, "the queue is paused by %s%s: %s", cmp.Or(st.Paused.By, "an unknown client"), since, cmp.Or(st.Paused.Reason, "no reason was given"))
+	t.addProblem(Hint, codePaused, path, "the queue is paused by %s%s: %s", cmp.Or(st.Paused.By, "an unknown client"), since, cmp.Or(st.Paused.Reason, "no reason was given"))
 }
