@@ -73,8 +73,9 @@ page=$(grep -o '"url":"[^"]*"' "$work/demo" | head -1 | cut -d'"' -f4)
 
 case $mode in
 --check)
-	has 'ALERTS or vector(0)'
-	echo "watch-demo: Prometheus has the series of the demo's election"
+	curl -fs "http://127.0.0.1:$port/api/v1/rules" | grep '"name":"CoordinationNotVisible"' >/dev/null || die "Prometheus has no rules"
+	has 'zkr_view_current == 1'
+	echo "watch-demo: Prometheus has the rules, and the series of the demo's election"
 	exit 0
 	;;
 --shoot)

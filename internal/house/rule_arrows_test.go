@@ -268,6 +268,9 @@ func modulesFor(dir string, test bool) []string {
 	if test {
 		out = append(out, moduleZooKeeper, moduleTestify, modulePorcupine, moduleGoleak, moduleRapid)
 	}
+	if test && within(dir, exporter) {
+		out = append(out, moduleYAML) // rules for alerts
+	}
 	return out
 }
 
