@@ -22,12 +22,13 @@ type dirty struct {
 	// wake, with room for one element, signals a change.
 	wake chan struct{}
 
-	// mu guards the fields below: since is the time of the first change; all is
-	// set if everything may have changed, and paths is nil then.
+	// mu guards the fields below: since and until are the times of the first and the
+	// last change; all is set if everything may have changed, and paths is nil then.
 	mu    sync.Mutex
 	paths map[string]struct{}
 	all   bool
 	since time.Time
+	until time.Time
 }
 
 func newDirty() dirty { return dirty{wake: make(chan struct{}, 1)} }
@@ -58,8 +59,8 @@ func (d *dirty) noteAll() {
 }
 
 func (d *dirty) begunLocked() {
-	if d.since.IsZero() {
-		d.since = time.Now()
+	if d.until = time.Now(); d.since.IsZero() {
+		d.since = d.until
 	}
 	d.signalChange()
 }
@@ -78,11 +79,18 @@ func (d *dirty) hasChanges() bool {
 	return d.all || len(d.paths) > 0
 }
 
+// span is when the first and the last change came; zero without changes.
+func (d *dirty) span() (since, until time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.since, d.until
+}
+
 // takeChanges takes the changes out. late: the first change has waited for long.
 func (d *dirty) takeChanges(now time.Time) (paths map[string]struct{}, all, late bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	paths, all, late = d.paths, d.all, !d.since.IsZero() && now.Sub(d.since) > prompt
-	d.paths, d.all, d.since = nil, false, time.Time{}
+	d.paths, d.all, d.since, d.until = nil, false, time.Time{}, time.Time{}
 	return paths, all, late
 }

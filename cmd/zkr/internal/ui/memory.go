@@ -29,6 +29,9 @@ type Change struct {
 	Path string
 	// Text describes the change; it is shown after the path.
 	Text string
+	// After is set for a change that was not observed as it happened: it happened
+	// between After and At.
+	After time.Time
 }
 
 // Point is the value of a counter from At on.
@@ -48,8 +51,11 @@ type memory struct {
 	// proven is the beginning of the connection on which the last look saw the
 	// whole tree; zero if the tree may have been behind.
 	proven time.Time
-	feed   []Change
-	series map[string][]Point
+	// looked is the time of the last look. first and last, if not zero, are the times
+	// of the first and the last notification since then, on a proven connection.
+	looked, first, last time.Time
+	feed                []Change
+	series              map[string][]Point
 }
 
 func newMemory() *memory {
@@ -72,6 +78,10 @@ func (m *memory) noteStatus(st cache.Status) bool {
 	return st.Connected && !was.IsZero() && st.Since.Equal(was)
 }
 
+// noteSpan notes when the changes that the next look finds were notified: long before
+// the look, as no page was open.
+func (m *memory) noteSpan(first, last time.Time) { m.first, m.last = first, last }
+
 // resetProof notes a time without observation.
 func (m *memory) resetProof() { m.proven = time.Time{} }
 
@@ -87,21 +97,36 @@ func (m *memory) remember(d recognize.Delta, now time.Time, seen bool) {
 	}
 	m.updateHolders(d, now, seen && !first)
 	m.recordCounts(d, now)
-	come := make(map[string]bool, len(d.Come))
+	come, when, whenByTime := make(map[string]bool, len(d.Come)), Change{At: now}, Change{At: now}
+	if !seen {
+		when, whenByTime = m.dateUnobserved(now)
+	}
 	for _, t := range d.Come {
 		key := keyOf(t)
 		if come[key] = true; !first {
-			m.compareThings(m.before[key], t, now)
+			m.compareThings(m.before[key], t, when, whenByTime)
 		}
 		m.before[key] = t
 	}
 	for _, t := range d.Gone {
 		if key := keyOf(t); !come[key] {
 			if delete(m.before, key); isNewsworthy(t.Kind) {
-				m.addChange(now, t, "has gone")
+				m.addChange(when, t, "has gone")
 			}
 		}
 	}
+	m.looked, m.first, m.last = now, time.Time{}, time.Time{}
+}
+
+// dateUnobserved dates changes that are older than the look that has found them: changes
+// of znodes, and problems, which may have come with time alone.
+func (m *memory) dateUnobserved(now time.Time) (znodes, problems Change) {
+	znodes = Change{At: now, After: m.looked}
+	problems = znodes
+	if !m.first.IsZero() {
+		znodes = Change{At: m.last, After: m.first}
+	}
+	return znodes, problems
 }
 
 // keyOf identifies a thing across its changes.
@@ -176,7 +201,8 @@ func isNewsworthy(k recognize.Kind) bool {
 }
 
 // compareThings records the differences between the old and the new state of a thing.
-func (m *memory) compareThings(old, t *recognize.Thing, now time.Time) {
+// when dates the changes of znodes, and whenByTime those that may come without one.
+func (m *memory) compareThings(old, t *recognize.Thing, when, whenByTime Change) {
 	if old != nil {
 		known := make(map[recognize.Problem]bool, len(old.Problems))
 		for _, p := range old.Problems {
@@ -184,20 +210,20 @@ func (m *memory) compareThings(old, t *recognize.Thing, now time.Time) {
 		}
 		for _, p := range t.Problems {
 			if p.Level.IsSerious() && !known[withoutCounts(p)] {
-				m.addChange(now, t, p.Text)
+				m.addChange(whenByTime, t, p.Text)
 			}
 		}
 	}
 	switch {
 	case !isNewsworthy(t.Kind):
 	case old == nil:
-		m.addChange(now, t, "is new: "+t.State)
+		m.addChange(when, t, "is new: "+t.State)
 	case t.Kind == recognize.Election:
 		if a, b := leaderOf(old), leaderOf(t); a != b {
-			m.addChange(now, t, map[bool]string{true: "has no leader", false: "is now led by " + b}[b == ""])
+			m.addChange(when, t, map[bool]string{true: "has no leader", false: "is now led by " + b}[b == ""])
 		}
 	case old.State != t.State:
-		m.addChange(now, t, "is now: "+t.State)
+		m.addChange(when, t, "is now: "+t.State)
 	}
 }
 
@@ -220,8 +246,10 @@ func leaderOf(t *recognize.Thing) string {
 	return ""
 }
 
-func (m *memory) addChange(now time.Time, t *recognize.Thing, text string) {
-	m.feed = append([]Change{{now, t.Kind, t.Path, text}}, m.feed[:min(len(m.feed), maxFeed-1)]...)
+// addChange adds a change with the moments of when.
+func (m *memory) addChange(when Change, t *recognize.Thing, text string) {
+	when.Kind, when.Path, when.Text = t.Kind, t.Path, text
+	m.feed = append([]Change{when}, m.feed[:min(len(m.feed), maxFeed-1)]...)
 }
 
 // changes are the feed, for a view.

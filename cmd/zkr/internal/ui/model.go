@@ -238,8 +238,13 @@ func (m *Model) watchTree() {
 func (m *Model) lookLocked() {
 	now := time.Now()
 	health, status := m.health(), m.tree.Status()
+	first, last := m.dirty.span()
 	paths, all, late := m.dirty.takeChanges(now)
-	seen := m.memory.noteStatus(status) && !late
+	seen := m.memory.noteStatus(status)
+	if seen && late {
+		m.memory.noteSpan(first, last)
+	}
+	seen = seen && !late
 	var d recognize.Delta
 	if all || m.looked.IsZero() {
 		d = m.recognizer.Replace(m.allNodes(), m.memory.past, now)

@@ -61,12 +61,14 @@ type troubles struct {
 	Servers []doctor.Finding
 	Shown   []Trouble
 	Rest    int
+	// Asked: servers have answered about themselves.
+	Asked bool
 }
 
 func (d *drawing) listProblems() troubles {
 	const most = 12
 	all := d.Troubles()
-	return troubles{d.seriousFindings(), firstOf(most, all), max(0, len(all)-most)}
+	return troubles{d.seriousFindings(), firstOf(most, all), max(0, len(all)-most), !d.Audit.At.IsZero()}
 }
 
 // tile is a number with a link to a page.

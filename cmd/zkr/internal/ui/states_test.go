@@ -40,7 +40,7 @@ func TestPagesOfNothingSayThatThereIsNothing(t *testing.T) {
 		text = mainPart(t, text)
 		switch p.name {
 		case "overview":
-			for _, want := range []string{"Nothing looks wrong.", "No contender waits for a lock.", "There is no election.", "No jobs, task queues or rebalancers.", "have stayed as they were", `class="big">0<`} {
+			for _, want := range []string{"Nothing looks wrong in the tree. The servers have not been asked.", "No contender waits for a lock.", "There is no election.", "No jobs, task queues or rebalancers.", "have stayed as they were", `class="big">0<`} {
 				has(t, text, want, p.path)
 			}
 		case "tree":
@@ -73,7 +73,7 @@ func TestPagesSayWhenNothingIsKnown(t *testing.T) {
 	m, base := s.dashboard("/")
 	s.shows(m, func(v *ui.View) bool { return len(v.Kinds(recognize.Service)) == 2 })
 	_, text, _ := get(t, base+"/")
-	has(t, text, "Nothing looks wrong.", "while it is known")
+	has(t, text, "Nothing looks wrong", "while it is known")
 	hasNot(t, text, "data-asof", "while it is known")
 	require.NoError(t, s.srv.Stop(1))
 	s.shows(m, func(v *ui.View) bool { return v.Health.Stale })
