@@ -110,46 +110,6 @@ func (d *drawing) matchingThings(things []*recognize.Thing) []*recognize.Thing {
 	return out
 }
 
-// thingFits reports whether something of a thing has the words of the filter.
-func (d *drawing) thingFits(t *recognize.Thing) bool {
-	words := strings.Fields(strings.ToLower(d.Filter))
-	has := func(texts ...string) {
-		for _, text := range texts {
-			text = strings.ToLower(text)
-			words = slices.DeleteFunc(words, func(w string) bool { return strings.Contains(text, w) })
-		}
-	}
-	has(t.Path, string(t.Kind), t.State, t.How, t.Guess)
-	for _, p := range t.Problems {
-		has(p.Text, string(p.Level), "problem")
-	}
-	members := t.Members
-	if t.Meeting != nil {
-		members = slices.Concat(members, t.Meeting.Here, t.Meeting.Inside)
-	}
-	for i := 0; i < len(t.Queue) && len(words) > 0; i++ {
-		has(t.Queue[i].ID, t.Queue[i].Session.String())
-	}
-	for i := 0; i < len(members) && len(words) > 0; i++ {
-		has(members[i].ID, members[i].Address, members[i].Session.String())
-	}
-	if t.Job != nil {
-		for i := 0; i < len(t.Job.Workers) && len(words) > 0; i++ {
-			w := &t.Job.Workers[i]
-			has(w.Name, w.Node, w.State, w.Session.String(), strings.Join(w.Addresses, " "))
-		}
-	}
-	if t.Shares != nil {
-		for _, m := range t.Shares.Members {
-			has(m.ID, m.Session.String())
-		}
-		for i := 0; i < len(t.Shares.Resources) && len(words) > 0; i++ {
-			has(t.Shares.Resources[i])
-		}
-	}
-	return len(words) == 0
-}
-
 // perPage is the number of things on a page. With their contents they are some
 // thousand elements, which a browser lays out quickly.
 const perPage = 50

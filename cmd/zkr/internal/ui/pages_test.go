@@ -148,11 +148,18 @@ func readable(t *testing.T, url string) {
 func finds(t *testing.T, base string) {
 	for filter, want := range map[string]string{
 		"checkout": "1 of 4", "WEB-1": "1 of 4", "mutex": "2 of 4", "orphan problem": "1 of 4", "catalog report-3": "1 of 4", "nothing like that": "0 of 4",
+		"wait": "4 of 4", "waiting": "4 of 4", "waits": "4 of 4", "held": "4 of 4", "free": "1 of 4", "mutex waiting web-2": "1 of 4",
 	} {
 		_, text, _ := get(t, base+"/locks?q="+url.QueryEscape(filter))
 		has(t, text, want, filter)
 	}
-	_, text, _ := get(t, base+"/?q=web-2")
+	for _, filter := range []string{"mailer-3", "smtp", "draining", "mail-0040", "550 mailbox", "retry-bounced"} {
+		_, text, _ := get(t, base+"/tasks?q="+url.QueryEscape(filter))
+		has(t, text, "1 of 1", filter)
+	}
+	_, text, _ := get(t, base+"/elections?q=free")
+	has(t, text, "No matches", "an election is led or not")
+	_, text, _ = get(t, base+"/?q=web-2")
 	has(t, text, "/shop/leader/<", "search")
 	_, text, _ = get(t, base+"/sessions?q=celery")
 	has(t, text, "2 of ", "sessions")
