@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	neturl "net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -180,8 +181,14 @@ func same(t *testing.T, v *ui.View, url string) {
 		pages[p.path] = words(joined(mainPart(t, text)))
 	}
 	for _, d := range doc.Things {
+		shown := pages[pageOf(recognize.Kind(d.Kind))]
+		if len(d.Queue) > 0 { // a row of a table, and a page of its own with the queue
+			has(t, shown, d.State, d.Path)
+			_, text, _ := get(t, url+"/tree?path="+neturl.QueryEscape(d.Path))
+			shown += words(joined(mainPart(t, text)))
+		}
 		for _, want := range d.words() {
-			has(t, pages[pageOf(recognize.Kind(d.Kind))], want, d.Path)
+			has(t, shown, want, d.Path)
 		}
 	}
 	for _, s := range doc.Sessions {

@@ -40,6 +40,15 @@ func facetsOf(t *recognize.Thing) (out []string) {
 	return out
 }
 
+// parseFacet is a facet by its name; "" for anything else.
+func parseFacet(name string) string {
+	switch name {
+	case facetProblem, facetHeld, facetLed, facetWaited, facetFree, facetLeadless:
+		return name
+	}
+	return ""
+}
+
 // isLock reports whether a kind is one of the page of locks.
 func isLock(k recognize.Kind) bool {
 	return k == recognize.Mutex || k == recognize.RWLock || k == recognize.Semaphore

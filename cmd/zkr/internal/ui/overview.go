@@ -22,7 +22,7 @@ func (d *drawing) drawOverview() []web.Block {
 		shown, p := cutPage(d, d.matchingThings(d.Things), perPage)
 		out := []web.Block{d.renderBlock("title", "", heading{Name: "Search", All: len(d.Things), Fitting: p.All, Filtered: true})}
 		for _, t := range shown {
-			out = append(out, d.drawThing(t))
+			out = append(out, d.drawMatch(t))
 		}
 		return d.endList(out, p.All, p)
 	}

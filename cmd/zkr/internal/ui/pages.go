@@ -24,9 +24,9 @@ type page struct {
 func menuPages() []*page {
 	return []*page{
 		{at: "/", name: "Overview", hint: "Filter what is here", draw: (*drawing).drawOverview},
-		{at: "/locks", name: "Locks", hint: "Filter by path, holder, session", draw: (*drawing).drawList, kinds: []recognize.Kind{recognize.Mutex, recognize.RWLock, recognize.Semaphore},
+		{at: "/locks", name: "Locks", hint: "Filter by path, holder, session", draw: (*drawing).drawTable, kinds: []recognize.Kind{recognize.Mutex, recognize.RWLock, recognize.Semaphore},
 			about: "Mutexes, read/write locks and semaphores, with holders and waiters, and the contender that each waiter waits for. A lock is shown while a client holds it or waits for it."},
-		{at: "/elections", name: "Elections", hint: "Filter by path, candidate, session", draw: (*drawing).drawList, kinds: []recognize.Kind{recognize.Election},
+		{at: "/elections", name: "Elections", hint: "Filter by path, candidate, session", draw: (*drawing).drawTable, kinds: []recognize.Kind{recognize.Election},
 			about: "The leader of each election, the time since its start, and the next candidates."},
 		{at: "/barriers", name: "Barriers", hint: "Filter by path, party", draw: (*drawing).drawList, kinds: []recognize.Kind{recognize.Barrier, recognize.Double, recognize.Gate},
 			about: "Gates that are closed, and barriers with the parties that have arrived and the number of missing parties."},
@@ -182,5 +182,5 @@ type heading struct {
 }
 
 func (d *drawing) drawHeading(all, fitting int) heading {
-	return heading{d.page.name, d.page.about, all, fitting, d.Filter != ""}
+	return heading{d.page.name, d.page.about, all, fitting, d.IsNarrowed()}
 }

@@ -31,7 +31,7 @@ type shownPage struct{ name, path, says string }
 // read only
 var at = []shownPage{
 	{"overview", "/", "Waiting longest"},
-	{"locks", "/locks", "batch-7"},
+	{"locks", "/locks", "held by web-1"},
 	{"elections", "/elections", "scheduler"},
 	{"barriers", "/barriers", "missing"},
 	{"counters", "/counters", "90125"},
@@ -176,7 +176,7 @@ func TestProblemsOfAThingAreNotDrawnWithoutEnd(t *testing.T) {
 	}
 	m, base := s.dashboard("/")
 	s.shows(m, func(v *ui.View) bool { return len(v.Things) == 1 && len(v.Things[0].Problems) == 50 })
-	_, text, _ := get(t, base+"/locks")
+	_, text, _ := get(t, base+"/tree?path=/l")
 	require.Equal(t, 20, strings.Count(text, ">Open /"))
 	has(t, text, "30 more", "locks")
 }

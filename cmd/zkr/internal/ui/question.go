@@ -22,6 +22,9 @@ type question struct {
 	// list, from 1.
 	Filter, Path string
 	Page         int
+	// Facet is the state of the shown things; "" for all. Order is that of a table.
+	Facet string
+	Order order
 	// Refused is the reason for not searching the filter; Filter then has only
 	// the beginning of the text.
 	Refused string
@@ -31,7 +34,7 @@ type question struct {
 
 func (s *server) parseQuestion(r *http.Request, p *page) *question {
 	form := r.URL.Query()
-	q := &question{Filter: form.Get("q"), Path: form.Get("path"), Page: 1}
+	q := &question{Filter: form.Get("q"), Path: form.Get("path"), Page: 1, Facet: parseFacet(form.Get("state")), Order: parseOrder(form)}
 	if q.Refused = explainRefusal(q.Filter); q.Refused != "" {
 		q.Filter = cutBeginning(q.Filter, maxFilter)
 	}

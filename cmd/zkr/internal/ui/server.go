@@ -55,7 +55,7 @@ func (s *server) servePage(w http.ResponseWriter, r *http.Request, p *page) {
 	}
 	f := web.Frame{
 		Title: p.name + " · zkr ui", Brand: "zkr ui", Where: s.where, Filter: q.Filter, FilterHint: p.hint,
-		Live: "/live" + p.at, Of: s.of, Regions: regions, Keys: web.Keys(), Hidden: map[string]string{},
+		Live: "/live" + p.at, Of: s.of, Regions: regions, Keys: web.Keys(), Hidden: q.hidden(),
 	}
 	if p.node {
 		f.Title = recognize.Text([]byte(q.Path), 80) + " · zkr ui"

@@ -87,7 +87,7 @@ func TestPagesSayWhenNothingIsKnown(t *testing.T) {
 		has(t, first[p.path], "nothing has been known for", p.path)
 		has(t, first[p.path], "data-asof", p.path)
 	}
-	has(t, first["/locks"], "batch-7", "what was")
+	has(t, first["/locks"], "held by web-1", "what was")
 	age := regexp.MustCompile(`nothing has been known for <time[^>]*>([^<]*)<`)
 	older := func() bool {
 		_, text, _ := get(t, base+"/locks")
