@@ -138,7 +138,7 @@ var layers = sync.OnceValue(func() []layer {
 	}
 	// A command of the tool can be read by itself: it uses no other command.
 	shared := append(slices.Clone(public), formats+"/...", names, processes)
-	for _, dir := range []string{"browser", "cli", "cluster", "doctor", "exit", "exporter", "foreign", "history", "holds", "pipetest", "recorder", "recording", "records", "signals", "supervise", "takeaway", "txnlog", "ui/...", "web", "webconfig"} {
+	for _, dir := range []string{"browser", "cli", "cluster", "doctor", "exit", "exporter", "foreign", "history", "historyargs", "holds", "pipetest", "recorder", "recording", "records", "signals", "supervise", "takeaway", "txnlog/...", "ui/...", "web", "webconfig"} {
 		shared = append(shared, "cmd/zkr/internal/"+dir)
 	}
 	for _, dir := range commands() {

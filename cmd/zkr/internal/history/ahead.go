@@ -1,6 +1,7 @@
 package history
 
 import (
+	"context"
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/recording"
@@ -29,10 +30,10 @@ type aheadItem struct {
 	finding txnlog.Finding
 }
 
-// newAhead reads a folder; report receives the findings in their place.
-func newAhead(folder *recording.Folder, report func(txnlog.Finding)) *ahead {
+// newAhead reads a folder until ctx ends; report receives the findings in their place.
+func newAhead(ctx context.Context, folder *recording.Folder, report func(txnlog.Finding)) *ahead {
 	a := &ahead{report: report}
-	a.src = folder.Read(func(f txnlog.Finding) { a.found = append(a.found, f) })
+	a.src = folder.Read(ctx, func(f txnlog.Finding) { a.found = append(a.found, f) })
 	return a
 }
 

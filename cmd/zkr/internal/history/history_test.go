@@ -22,7 +22,9 @@ type told struct {
 // read reads everything below a root.
 func read(t *testing.T, root string, folders ...*txnlog.Folder) *told {
 	t.Helper()
-	return listen(t, func(o *history.Options) (*history.Reader, error) { return history.NewReader(root, folders, o) })
+	return listen(t, func(o *history.Options) (*history.Reader, error) {
+		return history.NewReader(t.Context(), root, folders, o)
+	})
 }
 
 // listen reads what a reader tells.

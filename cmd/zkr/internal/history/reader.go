@@ -29,6 +29,20 @@ type Options struct {
 	Herd func(Herd)
 	// Report receives what the readers of the files find.
 	Report func(txnlog.Finding)
+
+	// steps is called with each step; nil for none.
+	steps steps
+}
+
+// steps are the steps of a Reader.
+type steps interface {
+	// begin is called when the first state exists.
+	begin(at Moment, nodes map[string]*recognize.Node)
+	// before is called before each later transaction is applied. The reading ends if the
+	// result is false.
+	before(txn *txnlog.Txn) bool
+	// after is called with the znodes that the transaction has changed; nil for deleted ones.
+	after(changed map[string]*recognize.Node)
 }
 
 // Summary is what a Reader has read.
@@ -38,6 +52,8 @@ type Summary struct {
 	Last  Moment
 	// Recorded is true for a recording, whose transactions are changes that were seen.
 	Recorded bool
+	// Root is the path at and below which the znodes are known.
+	Root string
 	// Snapshot is the file of the first state; empty if the logs begin with the ensemble.
 	Snapshot string
 	// Transactions counts all that were read, and Changes those that changed something at
@@ -71,26 +87,29 @@ type source interface {
 // ErrNoStart means that no snapshot, and no first log, shows the state that the logs change.
 var ErrNoStart = errors.New("no state to begin with: the logs do not begin with the ensemble, and no complete snapshot is as old as they are")
 
-// NewReader opens the files of one or several servers of an ensemble. The caller closes the
-// reader. The error wraps ErrNoStart, or is one of the file system or of txnlog.
-func NewReader(root string, folders []*txnlog.Folder, o *Options) (*Reader, error) {
+// NewReader opens the files of one or several servers of an ensemble, and reads the first state.
+// The caller closes the reader. The error wraps ErrNoStart, or is one of the file system or of
+// txnlog, or the cause of the end of ctx.
+func NewReader(ctx context.Context, root string, folders []*txnlog.Folder, o *Options) (*Reader, error) {
 	r := newReader(root, o)
 	var err error
-	if r.start, err = findStart(r.tree, folders, r.o.Report); err != nil {
+	if r.start, err = findStart(ctx, r.tree, folders, r.o.Report); err != nil {
 		return nil, err
 	}
-	r.sum.Snapshot = r.start.file
+	r.sum.Snapshot, r.sum.Last.Zxid = r.start.file, r.start.exact
 	r.source, err = txnlog.NewMerge(&txnlog.ReadOptions{From: r.start.from, Report: r.o.Report}, folders...)
 	return r, err
 }
 
-// NewRecordingReader opens a recording. The caller closes the reader. The error wraps
-// recording.ErrNoFiles, or is one of the file system.
-func NewRecordingReader(root string, folder *recording.Folder, o *Options) (*Reader, error) {
+// ErrNotRecorded means that a recording has nothing of a path.
+var ErrNotRecorded = errors.New("not recorded")
+
+// NewRecordingReader opens a recording, and reads the first state. The context is that of the
+// whole reading. The caller closes the reader. The error wraps recording.ErrNoFiles or
+// ErrNotRecorded, or is one of the file system, or the cause of the end of ctx.
+func NewRecordingReader(ctx context.Context, root string, folder *recording.Folder, o *Options) (*Reader, error) {
 	r := newReader(root, o)
-	src := newAhead(folder, r.o.Report)
-	r.breaks = &breaks{known: map[string]*seenBreak{}, ahead: src}
-	r.stays.findBreak = r.breaks.find
+	src := r.readRecording(ctx, folder)
 	var last txnlog.Zxid
 	at, file, err := src.start(func(z *recording.Znode, at time.Time) {
 		n := z.Node()
@@ -102,14 +121,29 @@ func NewRecordingReader(root string, folder *recording.Folder, o *Options) (*Rea
 		_ = src.Close() // only read
 		return nil, fmt.Errorf("history: %w", err)
 	}
+	switch recorded := newTree(src.src.Root()); {
+	case r.tree.within(recorded.root):
+		r.sum.Root = recorded.root
+	case !recorded.within(root):
+		_ = src.Close() // only read
+		return nil, fmt.Errorf("history: %s: %w: the recording has the znodes at and below %s", root, ErrNotRecorded, recorded.root)
+	}
 	r.source, r.start.at, r.sum.Snapshot, r.sum.Recorded = src, Moment{at, last}, file, true
 	r.sum.Last = r.start.at
 	return r, nil
 }
 
+// readRecording makes the source of a recording.
+func (r *Reader) readRecording(ctx context.Context, folder *recording.Folder) *ahead {
+	src := newAhead(ctx, folder, r.o.Report)
+	r.breaks = &breaks{known: map[string]*seenBreak{}, ahead: src}
+	r.stays.findBreak = r.breaks.find
+	return src
+}
+
 // newReader makes a reader without files.
 func newReader(root string, o *Options) *Reader {
-	r := &Reader{tree: newTree(root), start: &start{}, know: recognize.Recognizer{OnlyThings: true}}
+	r := &Reader{tree: newTree(root), start: &start{}, know: recognize.Recognizer{OnlyThings: true}, sum: Summary{Root: root}}
 	if o != nil {
 		r.o = *o
 	}
@@ -129,7 +163,12 @@ func newReader(root string, o *Options) *Reader {
 }
 
 // Close closes the files.
-func (r *Reader) Close() error { return r.source.Close() }
+func (r *Reader) Close() error {
+	if r.source == nil {
+		return nil
+	}
+	return r.source.Close()
+}
 
 // Progress is how many bytes of how many have been read.
 func (r *Reader) Progress() (done, total int64) { return r.source.Progress() }
@@ -158,9 +197,12 @@ func (r *Reader) Run(ctx context.Context) (Summary, error) {
 		if !r.o.Until.IsZero() && txn.Time.After(r.o.Until) {
 			break
 		}
-		r.applyTxn(txn)
+		if !r.applyTxn(txn) {
+			break
+		}
 	}
 	if !r.began {
+		r.sum.Last.Zxid = max(r.sum.Last.Zxid, r.start.exact)
 		r.beginState(r.sum.Last)
 	}
 	if r.herds != nil {
@@ -179,16 +221,25 @@ func (r *Reader) reachEnd() {
 	}
 }
 
-// applyTxn applies a transaction.
-func (r *Reader) applyTxn(txn *txnlog.Txn) {
-	at := Moment{txn.Time, txn.Zxid}
-	if !r.began && txn.Zxid > r.start.exact {
-		at := Moment{txn.Time, r.start.exact}
-		if r.sum.Transactions > 0 {
-			at.Time = r.sum.Last.Time
-		}
-		r.beginState(at)
+// beginBefore makes the first state, unless the state needs a transaction to be exact.
+func (r *Reader) beginBefore(txn *txnlog.Txn) {
+	if r.began || txn.Zxid <= r.start.exact {
+		return
 	}
+	at := Moment{txn.Time, r.start.exact}
+	if r.sum.Transactions > 0 {
+		at.Time = r.sum.Last.Time
+	}
+	r.beginState(at)
+}
+
+// applyTxn applies a transaction, unless the reading ends before it.
+func (r *Reader) applyTxn(txn *txnlog.Txn) bool {
+	r.beginBefore(txn)
+	if r.began && r.o.steps != nil && !r.o.steps.before(txn) {
+		return false
+	}
+	at := Moment{txn.Time, txn.Zxid}
 	r.sum.Last = at
 	r.sum.Transactions++
 	if r.breaks != nil {
@@ -198,11 +249,17 @@ func (r *Reader) applyTxn(txn *txnlog.Txn) {
 		r.herds.apply(txn)
 	}
 	changed := r.tree.apply(txn)
-	if len(changed) == 0 || !r.began {
-		return
+	if !r.began {
+		return true
 	}
-	r.sum.Changes++
-	r.step(r.know.Update(changed, recognize.Past{}, txn.Time), at, txn)
+	if len(changed) > 0 {
+		r.sum.Changes++
+		r.step(r.know.Update(changed, recognize.Past{}, txn.Time), at, txn)
+	}
+	if r.o.steps != nil {
+		r.o.steps.after(changed)
+	}
+	return true
 }
 
 // beginState makes the first state.
@@ -210,6 +267,9 @@ func (r *Reader) beginState(at Moment) {
 	r.began, r.sum.First = true, at
 	nodes := r.know.Replace(valuesInOrder(r.tree.nodes), recognize.Past{}, at.Time)
 	r.step(nodes, at, nil)
+	if r.o.steps != nil {
+		r.o.steps.begin(at, r.tree.nodes)
+	}
 }
 
 func valuesInOrder(nodes map[string]*recognize.Node) iter.Seq[*recognize.Node] {

@@ -19,7 +19,9 @@ func readRecording(t *testing.T, root, dir string) *told {
 	t.Helper()
 	f, err := recording.OpenFolder("recording", dir)
 	require.NoError(t, err)
-	return listen(t, func(o *history.Options) (*history.Reader, error) { return history.NewRecordingReader(root, f, o) })
+	return listen(t, func(o *history.Options) (*history.Reader, error) {
+		return history.NewRecordingReader(t.Context(), root, f, o)
+	})
 }
 
 // visible is an outline as far as a client can see: not who ended a stay.

@@ -245,7 +245,7 @@ func TestHistoryBeginsWithASnapshotOnApache(t *testing.T) {
 	// Without the snapshot, the holder is unknown.
 	s.ok(os.Remove(f.Snapshots[0].Path))
 	s.ok(f.Refresh())
-	_, err = history.NewReader("/locks", []*txnlog.Folder{f}, nil)
+	_, err = history.NewReader(t.Context(), "/locks", []*txnlog.Folder{f}, nil)
 	require.ErrorIs(t, err, history.ErrNoStart)
 }
 

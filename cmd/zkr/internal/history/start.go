@@ -2,10 +2,12 @@ package history
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/txnlog"
 )
@@ -21,8 +23,8 @@ type start struct {
 }
 
 // findStart fills the tree with the oldest state that the logs continue. A snapshot that
-// cannot be read is reported, and the next one is tried.
-func findStart(t *tree, folders []*txnlog.Folder, report func(txnlog.Finding)) (*start, error) {
+// cannot be read is reported, and the next one is tried. Without logs, the newest state counts.
+func findStart(ctx context.Context, t *tree, folders []*txnlog.Folder, report func(txnlog.Finding)) (*start, error) {
 	var snapshots []txnlog.File
 	servers := map[string]string{}
 	first, logs := txnlog.Zxid(0), false
@@ -38,9 +40,13 @@ func findStart(t *tree, folders []*txnlog.Folder, report func(txnlog.Finding)) (
 	slices.SortFunc(snapshots, func(a, b txnlog.File) int {
 		return cmp.Or(cmp.Compare(a.Zxid, b.Zxid), cmp.Compare(a.Path, b.Path))
 	})
-	for _, file := range snapshots[firstContinued(snapshots, first):] {
+	snapshots = snapshots[firstContinued(snapshots, first):]
+	if !logs {
+		slices.Reverse(snapshots)
+	}
+	for _, file := range snapshots {
 		*t = *newTree(t.root)
-		end, err := load(t, file.Path)
+		end, err := load(ctx, t, file.Path)
 		if err == nil {
 			return &start{file: file.Path, from: file.Zxid + 1, exact: end}, nil
 		}
@@ -51,7 +57,9 @@ func findStart(t *tree, folders []*txnlog.Folder, report func(txnlog.Finding)) (
 		report(txnlog.Finding{Kind: txnlog.Damaged, Server: servers[file.Path], At: []txnlog.Position{damage.At}, Err: err})
 	}
 	if logs && first.Epoch() <= 1 && first.Counter() == 1 {
-		return &start{}, nil // a standalone server stays in epoch 0, and the first leader has epoch 1
+		// A standalone server stays in epoch 0, and the first leader has epoch 1.
+		t.load(&txnlog.Node{Path: "/", Stat: txnlog.Stat{Ctime: time.UnixMilli(0), Mtime: time.UnixMilli(0)}})
+		return &start{}, nil
 	}
 	return nil, fmt.Errorf("history: %w", ErrNoStart)
 }
@@ -71,14 +79,17 @@ func firstContinued(snapshots []txnlog.File, first txnlog.Zxid) int {
 }
 
 // load takes all znodes of a snapshot.
-func load(t *tree, path string) (txnlog.Zxid, error) {
+func load(ctx context.Context, t *tree, path string) (txnlog.Zxid, error) {
 	s, err := txnlog.OpenSnapshot(path)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = s.Close() }() // only read
 	var n txnlog.Node
-	for {
+	for i := 0; ; i++ {
+		if i%1024 == 0 && ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
 		switch err := s.Next(&n); {
 		case errors.Is(err, io.EOF):
 			return s.End(), nil

@@ -24,6 +24,8 @@ type stays struct {
 // place identifies a stay among those that last.
 type place struct{ thing, znode, resource string }
 
+func (s *Stay) place() place { return place{s.Path, s.Znode, s.Resource} }
+
 // step takes what a transaction has changed. The first state has no transaction: what has been
 // granted there was granted before.
 func (y *stays) step(d recognize.Delta, tree *tree, at Moment, txn *txnlog.Txn) {
@@ -100,11 +102,7 @@ func (y *stays) arrive(at place, p part, t *recognize.Thing, tree *tree, now Mom
 				s.Entered.Time = txn.After
 			}
 		}
-		y.open[at] = s
-		if y.of[at.thing] == nil {
-			y.of[at.thing] = map[place]bool{}
-		}
-		y.of[at.thing][at] = true
+		y.enter(at, s)
 		s.describe(p, t)
 		y.began(s)
 	} else {
@@ -115,6 +113,15 @@ func (y *stays) arrive(at place, p part, t *recognize.Thing, tree *tree, now Mom
 		s.Granted, s.GrantedAfter = &now, afterOf(txn)
 		y.granted(s)
 	}
+}
+
+// enter adds a stay to those that last.
+func (y *stays) enter(at place, s *Stay) {
+	y.open[at] = s
+	if y.of[at.thing] == nil {
+		y.of[at.thing] = map[place]bool{}
+	}
+	y.of[at.thing][at] = true
 }
 
 // creates reports whether a transaction creates a znode.

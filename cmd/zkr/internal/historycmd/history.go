@@ -10,6 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/history"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/historyargs"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/signals"
 )
 
@@ -77,7 +78,7 @@ func (a *app) history() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			in, err := openFiles(fl.logs)
+			in, err := historyargs.Open("logs", fl.logs)
 			if err != nil {
 				return err
 			}
@@ -139,7 +140,7 @@ func (v interval) has(s *history.Stay) bool {
 }
 
 // show reads the files and prints.
-func (a *app) show(ctx context.Context, root string, in *files, v interval, suspicious bool) error {
+func (a *app) show(ctx context.Context, root string, in *history.Origin, v interval, suspicious bool) error {
 	out := &printer{app: a, interval: v, status: a.StatusLine()}
 	// Stays are followed to their ends, however late they are.
 	o := &history.Options{Ended: out.stay, Report: out.finding}
@@ -155,9 +156,9 @@ func (a *app) show(ctx context.Context, root string, in *files, v interval, susp
 			}
 		}
 	}
-	r, err := in.reader(root, o)
+	r, err := in.Reader(ctx, root, o)
 	if err != nil {
-		return startAdvice(err)
+		return historyargs.Advise("logs", err)
 	}
 	defer func() { _ = r.Close() }() // only read
 	stop := follow(ctx, out.status, r)
@@ -172,13 +173,6 @@ func (a *app) show(ctx context.Context, root string, in *files, v interval, susp
 		return &exit.Failure{Code: exit.CodeFailed, Err: errors.New(cli.Count(out.serious, "suspicion"))}
 	}
 	return nil
-}
-
-func startAdvice(err error) error {
-	if errors.Is(err, history.ErrNoStart) {
-		return &exit.Failure{Code: exit.CodeFailed, Err: err, Hint: "--logs needs the snapshots, too: dataDir,dataLogDir if a server has both"}
-	}
-	return err
 }
 
 // conclude notes on stderr what was read.

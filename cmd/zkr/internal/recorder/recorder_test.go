@@ -65,7 +65,7 @@ func readLines(w *world.World, dir string) (lines []string, gaps []txnlog.Findin
 	w.Helper()
 	f, err := recording.OpenFolder("r", dir)
 	require.NoError(w, err)
-	r := f.Read(func(f txnlog.Finding) { gaps = append(gaps, f) })
+	r := f.Read(w.Ctx, func(f txnlog.Finding) { gaps = append(gaps, f) })
 	defer func() { _ = r.Close() }()
 	_, _, err = r.Start(func(z *recording.Znode) { lines = append(lines, fmt.Sprintf("%s %s", z.Path, z.Data)) })
 	require.NoError(w, err)

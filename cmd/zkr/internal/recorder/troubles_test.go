@@ -36,7 +36,7 @@ func tell(w *world.World, dir, path string) *told {
 	f, err := recording.OpenFolder("r", dir)
 	require.NoError(w, err)
 	audit := history.NewAuditor(func(s history.Suspicion) { out.found = append(out.found, s) })
-	r, err := history.NewRecordingReader(path, f, &history.Options{
+	r, err := history.NewRecordingReader(w.Ctx, path, f, &history.Options{
 		Began: audit.Began, Granted: audit.Granted, Thing: audit.Thing,
 		Ended: func(s *history.Stay) {
 			audit.Ended(s)

@@ -52,6 +52,13 @@ func OpenFolder(name, dir string) (*Folder, error) {
 	return &Folder{Name: name, Files: files}, nil
 }
 
+// From returns the recording from the file before a file on: the first change of a file may be
+// the difference from the state so far.
+func (f *Folder) From(path string) *Folder {
+	i := slices.IndexFunc(f.Files, func(file File) bool { return file.Path == path })
+	return &Folder{Name: f.Name, Files: f.Files[max(0, i-1):]}
+}
+
 // listFiles lists the files of a recording; none if dir is no folder.
 func listFiles(dir string) (out []File, err error) {
 	entries, err := os.ReadDir(dir)

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 type Reader struct {
 	folder *Folder
 	report func(txnlog.Finding)
+	stop   context.Context // of the whole reading
 
 	files []File // not yet opened
 	open  File   // the opened one, if file is not nil
@@ -31,14 +33,16 @@ type Reader struct {
 	last  time.Time
 	cut   string
 	queue []*txnlog.Txn
+	root  string
 
 	done, total atomic.Int64
 }
 
-// Read returns a reader of the folder's transactions. Report receives the findings in the
-// order of reading, and may be nil. The caller closes the reader.
-func (f *Folder) Read(report func(txnlog.Finding)) *Reader {
-	r := &Reader{folder: f, files: f.Files, report: report}
+// Read returns a reader of the folder's transactions, whose calls fail when ctx has ended.
+// Report receives the findings in the order of reading, and may be nil. The caller closes the
+// reader.
+func (f *Folder) Read(ctx context.Context, report func(txnlog.Finding)) *Reader {
+	r := &Reader{folder: f, files: f.Files, report: report, stop: ctx}
 	if report == nil {
 		r.report = func(txnlog.Finding) {}
 	}
@@ -60,7 +64,7 @@ func (r *Reader) Close() error {
 func (r *Reader) Progress() (done, total int64) { return r.done.Load(), r.total.Load() }
 
 // Start reads the first whole state, and returns its moment and its file. The error wraps
-// ErrNoFiles if no file has a whole state.
+// ErrNoFiles if no file has a whole state, or is the cause of the end of the context.
 func (r *Reader) Start(load func(*Znode)) (at time.Time, file string, err error) {
 	for r.state == nil {
 		if err := r.step(); err != nil {
@@ -79,9 +83,14 @@ func (r *Reader) Start(load func(*Znode)) (at time.Time, file string, err error)
 // Reached returns the moment up to which the recording reaches, as far as it was read.
 func (r *Reader) Reached() time.Time { return r.last }
 
+// Root returns the path at and below which znodes were recorded, as of the newest file that was
+// opened.
+func (r *Reader) Root() string { return r.root }
+
 // Next returns the next transaction: its time is the moment at which the recorder saw the
 // change, and is never before that of the former transaction. The error is io.EOF at the end.
-// All damage is reported as findings; any other error is one of the file system.
+// All damage is reported as findings; any other error is one of the file system, or the cause
+// of the end of the context.
 //
 // Differences of the states before and after a gap are one transaction, and so are a znode's
 // deletion and a following creation of which only the creation was seen.
@@ -179,11 +188,16 @@ func (r *Reader) readState() error {
 	next := NewState(func(func(*Znode) bool) {})
 	var gap *Record
 	for {
+		if next.Len()%1024 == 0 && r.stop.Err() != nil {
+			return context.Cause(r.stop)
+		}
 		rec, err := r.lines.next()
 		if err != nil {
 			return r.endFile(err)
 		}
 		switch rec.Kind {
+		case Begin:
+			r.root = rec.Root
 		case Gap:
 			gap = rec
 		case Node:

@@ -65,7 +65,7 @@ func read(t *testing.T, dir string) (out *told, err error) {
 		return nil, err
 	}
 	out = &told{}
-	r := f.Read(func(f txnlog.Finding) { out.findings = append(out.findings, f) })
+	r := f.Read(t.Context(), func(f txnlog.Finding) { out.findings = append(out.findings, f) })
 	defer func() { require.NoError(t, r.Close()) }()
 	if out.at, _, err = r.Start(func(z *Znode) { out.first = append(out.first, z.Path+" "+string(z.Data)) }); err != nil {
 		return out, err

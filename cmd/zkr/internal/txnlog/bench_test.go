@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/txnlog"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/txnlog/logtest"
 )
 
 // benchmarkTxns is the number of transactions of a benchmark's log.
@@ -28,17 +29,17 @@ func largeLog(b *testing.B, dir string) (path string, size int64) {
 		z := txnlog.Zxid(i + 1)
 		switch i % 3 {
 		case 0:
-			m.add(z, txnlog.TypeCreate2, createBody(fmt.Sprintf("/locks/resource-%04d/_c_0123456789abcdef-lock-%010d", i%5000, i), "host:4242", true, i))
+			m.add(z, txnlog.TypeCreate2, logtest.Create(fmt.Sprintf("/locks/resource-%04d/_c_0123456789abcdef-lock-%010d", i%5000, i), "host:4242", true, i))
 		case 1:
-			m.add(z, txnlog.TypeSetData, setBody(fmt.Sprintf("/records/%06d", i%100_000), data, i))
+			m.add(z, txnlog.TypeSetData, logtest.Set(fmt.Sprintf("/records/%06d", i%100_000), data, i))
 		default:
-			m.add(z, txnlog.TypeDelete, putString(nil, fmt.Sprintf("/locks/resource-%04d/_c_0123456789abcdef-lock-%010d", i%5000, i)))
+			m.add(z, txnlog.TypeDelete, logtest.AppendString(nil, fmt.Sprintf("/locks/resource-%04d/_c_0123456789abcdef-lock-%010d", i%5000, i)))
 		}
 	}
 	path = filepath.Join(dir, "version-2", "log.1")
 	require.NoError(b, os.MkdirAll(filepath.Dir(path), 0o755))
 	require.NoError(b, os.WriteFile(path, m.padded(1<<20), 0o600))
-	return path, int64(len(m.b))
+	return path, int64(len(m.Bytes))
 }
 
 // sealSize is the size of a snapshot's seal: checksum and "/".
@@ -129,11 +130,11 @@ func BenchmarkSnapshot(b *testing.B) {
 	image = image[:len(image)-5-sealSize]
 	stat := bytes.Clone(image[len(image)-4-8-60:]) // of /large: no data, ACL, stat
 	for i := range benchmarkTxns {
-		image = putString(image, fmt.Sprintf("/large/%07d", i))
+		image = logtest.AppendString(image, fmt.Sprintf("/large/%07d", i))
 		image = append(image, stat...)
 	}
-	image = putString(image, "/")
-	image = putString(binary.BigEndian.AppendUint64(image, uint64(adler32.Checksum(image))), "/")
+	image = logtest.AppendString(image, "/")
+	image = logtest.AppendString(binary.BigEndian.AppendUint64(image, uint64(adler32.Checksum(image))), "/")
 	b.SetBytes(int64(len(image)))
 	b.ReportAllocs()
 	for b.Loop() {

@@ -85,7 +85,7 @@ func TestFolderFindsTheFiles(t *testing.T) {
 // each transaction once; an epoch's change is no gap.
 func TestTransactionsAcrossFiles(t *testing.T) {
 	root := serverDir(t, map[string][]byte{
-		"log.1": newImage().sets(1, 5).padded(1000), "log.4": newImage().sets(4, 8).padded(10), "log.100000001": newImage().sets(0x100000001, 0x100000003).b,
+		"log.1": newImage().sets(1, 5).padded(1000), "log.4": newImage().sets(4, 8).padded(10), "log.100000001": newImage().sets(0x100000001, 0x100000003).Bytes,
 	})
 	var found findings
 	r := openDir(t, "a", root).Transactions(found.options())
@@ -99,7 +99,7 @@ func TestTransactionsAcrossFiles(t *testing.T) {
 
 func TestReadingStartsAtAZxidOrAMoment(t *testing.T) {
 	root := serverDir(t, map[string][]byte{
-		"log.1": []byte("not read"), "log.2": newImage().sets(2, 3).b, "log.4": newImage().sets(4, 6).b, "log.7": newImage().sets(7, 9).b, "snapshot.3": nil, "snapshot.7": nil,
+		"log.1": []byte("not read"), "log.2": newImage().sets(2, 3).Bytes, "log.4": newImage().sets(4, 6).Bytes, "log.7": newImage().sets(7, 9).Bytes, "snapshot.3": nil, "snapshot.7": nil,
 	})
 	f := openDir(t, "a", root)
 	var found findings
@@ -136,14 +136,14 @@ func TestReadingStartsAtAZxidOrAMoment(t *testing.T) {
 // Each kind of trouble is a finding with its place, and reading goes on.
 func TestTroubleInOneFolderIsReported(t *testing.T) {
 	half := newImage().sets(1, 4)
-	cut := int64(len(half.b))
+	cut := int64(len(half.Bytes))
 	half.sets(5, 5)
 	bad := newImage().sets(5, 7)
-	bad.b[len(bad.b)-3] ^= 1
+	bad.Bytes[len(bad.Bytes)-3] ^= 1
 	bad.sets(8, 9)
 	root := serverDir(t, map[string][]byte{
-		"log.1": half.b[:len(half.b)-9], "log.5": bad.padded(99), "log.a": []byte("garbage"), "log.c": newImage().sets(0xd, 0xf).b,
-		"log.d": newImage().sets(0x14, 0x15).b, "snapshot.13": nil, "log.16": nil,
+		"log.1": half.Bytes[:len(half.Bytes)-9], "log.5": bad.padded(99), "log.a": []byte("garbage"), "log.c": newImage().sets(0xd, 0xf).Bytes,
+		"log.d": newImage().sets(0x14, 0x15).Bytes, "snapshot.13": nil, "log.16": nil,
 	})
 	f := openDir(t, "a", root)
 	require.NoError(t, os.Remove(filepath.Join(root, "version-2", "log.16")))
@@ -167,7 +167,7 @@ func TestTroubleInOneFolderIsReported(t *testing.T) {
 // A follower that is being synchronized logs two sequences in turn.
 func TestLateTransactionsAreReturnedInTheirPlace(t *testing.T) {
 	late := newImage().sets(0xc, 0xc).sets(0xa, 0xa).sets(0xd, 0xd).sets(0xa, 0xa).sets(0x10, 0x12)
-	root := serverDir(t, map[string][]byte{"log.1": newImage().sets(1, 9).b, "log.b": newImage().sets(0xb, 0xb).sets(0xe, 0xf).b, "log.c": late.b})
+	root := serverDir(t, map[string][]byte{"log.1": newImage().sets(1, 9).Bytes, "log.b": newImage().sets(0xb, 0xb).sets(0xe, 0xf).Bytes, "log.c": late.Bytes})
 	var found findings
 	r := openDir(t, "a", root).Transactions(found.options())
 	require.Equal(t, between(1, 0x12), zxids(t, r))
@@ -183,14 +183,14 @@ func TestLateTransactionsAreReturnedInTheirPlace(t *testing.T) {
 // At the end so far, a reader does not wait for late transactions.
 func TestLateTransactionsBehindTheEndSoFar(t *testing.T) {
 	m := newImage().sets(1, 3).sets(5, 6)
-	root, other := serverDir(t, map[string][]byte{"log.1": m.b}), serverDir(t, map[string][]byte{"log.1": newImage().sets(1, 7).b})
+	root, other := serverDir(t, map[string][]byte{"log.1": m.Bytes}), serverDir(t, map[string][]byte{"log.1": newImage().sets(1, 7).Bytes})
 	var found, merged findings
 	r := openDir(t, "a", root).Transactions(found.options())
 	both, err := txnlog.NewMerge(merged.options(), openDir(t, "a", root), openDir(t, "b", other))
 	require.NoError(t, err)
 	require.Equal(t, append(between(1, 3), 5, 6), zxids(t, r))
 	require.Equal(t, between(1, 7), zxids(t, both))
-	writeFile(t, root, "log.1", m.sets(4, 4).sets(7, 8).b)
+	writeFile(t, root, "log.1", m.sets(4, 4).sets(7, 8).Bytes)
 	require.Equal(t, between(7, 8), zxids(t, r))
 	require.Equal(t, []txnlog.Kind{txnlog.Gap, txnlog.Disorder}, found.kinds(), "%v", found)
 	require.Equal(t, between(8, 8), zxids(t, both))
@@ -203,7 +203,7 @@ func TestConflictWithinOneFolder(t *testing.T) {
 	other := newImage()
 	at := other.set(4, "other")
 	other.sets(5, 6)
-	root := serverDir(t, map[string][]byte{"log.1": newImage().sets(1, 4).b, "log.4": other.b})
+	root := serverDir(t, map[string][]byte{"log.1": newImage().sets(1, 4).Bytes, "log.4": other.Bytes})
 	var found findings
 	require.Equal(t, between(1, 6), zxids(t, openDir(t, "a", root).Transactions(found.options())))
 	require.Equal(t, []txnlog.Kind{txnlog.Conflict}, found.kinds())
@@ -234,8 +234,8 @@ func TestTransactionsFollowAServer(t *testing.T) {
 	require.Equal(t, between(9, 9), zxids(t, r))
 	require.Empty(t, found)
 	// The server truncates its log, and goes on in a new epoch.
-	writeFile(t, root, "log.9", newImage().b)
-	writeFile(t, root, "log.100000001", newImage().sets(0x100000001, 0x100000002).b)
+	writeFile(t, root, "log.9", newImage().Bytes)
+	writeFile(t, root, "log.100000001", newImage().sets(0x100000001, 0x100000002).Bytes)
 	require.Equal(t, between(0x100000001, 0x100000002), zxids(t, r))
 	require.Equal(t, []txnlog.Kind{txnlog.Damaged}, found.kinds())
 	require.ErrorIs(t, found[0].Err, txnlog.ErrRewritten)
@@ -245,13 +245,13 @@ func TestTransactionsFollowAServer(t *testing.T) {
 // later files; a purge deletes the oldest.
 func TestDeletionOfTheNewestLogIsReported(t *testing.T) {
 	for deleted, want := range map[string]int{"log.3": 1, "log.1": 0} {
-		root := serverDir(t, map[string][]byte{"log.1": newImage().sets(1, 2).b, "log.3": newImage().sets(3, 4).padded(100)})
+		root := serverDir(t, map[string][]byte{"log.1": newImage().sets(1, 2).Bytes, "log.3": newImage().sets(3, 4).padded(100)})
 		var found findings
 		r := openDir(t, "a", root).Transactions(found.options())
 		require.Equal(t, between(1, 4), zxids(t, r))
 		require.NoError(t, os.Remove(filepath.Join(root, "version-2", deleted)))
 		require.Empty(t, zxids(t, r))
-		writeFile(t, root, "log.100000001", newImage().sets(0x100000001, 0x100000002).b)
+		writeFile(t, root, "log.100000001", newImage().sets(0x100000001, 0x100000002).Bytes)
 		require.Equal(t, between(0x100000001, 0x100000002), zxids(t, r))
 		require.Len(t, found, want)
 		for _, one := range found {

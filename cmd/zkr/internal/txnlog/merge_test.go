@@ -25,9 +25,9 @@ func mergeOf(t *testing.T, found *findings, servers ...map[string][]byte) *txnlo
 func TestMergeOfServersThatAgree(t *testing.T) {
 	var found findings
 	m := mergeOf(t, &found,
-		map[string][]byte{"log.1": newImage().sets(1, 9).padded(50), "log.100000001": newImage().sets(0x100000001, 0x100000004).b},
-		map[string][]byte{"log.1": newImage().sets(1, 4).b, "log.5": newImage().sets(5, 9).padded(7)},
-		map[string][]byte{"log.7": newImage().sets(7, 9).b, "log.100000001": newImage().sets(0x100000001, 0x100000002).b})
+		map[string][]byte{"log.1": newImage().sets(1, 9).padded(50), "log.100000001": newImage().sets(0x100000001, 0x100000004).Bytes},
+		map[string][]byte{"log.1": newImage().sets(1, 4).Bytes, "log.5": newImage().sets(5, 9).padded(7)},
+		map[string][]byte{"log.7": newImage().sets(7, 9).Bytes, "log.100000001": newImage().sets(0x100000001, 0x100000002).Bytes})
 	require.Equal(t, append(between(1, 9), between(0x100000001, 0x100000004)...), zxids(t, m))
 	require.Empty(t, found)
 	require.Equal(t, []string{"a", "b", "c"}, m.Have(8))
@@ -43,9 +43,9 @@ func TestMergeReportsWhatServersLack(t *testing.T) {
 	at.sets(10, 12)
 	var found findings
 	m := mergeOf(t, &found,
-		map[string][]byte{"log.1": newImage().sets(1, 10).b},
-		map[string][]byte{"log.1": lacking.b, "snapshot.8": nil},
-		map[string][]byte{"log.1": newImage().sets(1, 6).b})
+		map[string][]byte{"log.1": newImage().sets(1, 10).Bytes},
+		map[string][]byte{"log.1": lacking.Bytes, "snapshot.8": nil},
+		map[string][]byte{"log.1": newImage().sets(1, 6).Bytes})
 	require.Equal(t, between(1, 12), zxids(t, m))
 	require.Equal(t, []txnlog.Kind{txnlog.Missing, txnlog.Missing}, found.kinds(), "%v", found)
 	require.Equal(t, "b", found[0].Server)
@@ -63,11 +63,11 @@ func TestMergeReportsWhatServersLack(t *testing.T) {
 // sending it, when its log goes on with the transactions of the next epoch.
 func TestMergeReportsATransactionThatOthersNeverHad(t *testing.T) {
 	var found findings
-	epoch := newImage().sets(0x100000001, 0x100000003).b
+	epoch := newImage().sets(0x100000001, 0x100000003).Bytes
 	m := mergeOf(t, &found,
-		map[string][]byte{"log.1": newImage().sets(1, 6).b, "log.100000001": epoch},
-		map[string][]byte{"log.1": newImage().sets(1, 5).b, "log.100000001": epoch},
-		map[string][]byte{"log.1": newImage().sets(1, 5).b, "log.100000001": epoch})
+		map[string][]byte{"log.1": newImage().sets(1, 6).Bytes, "log.100000001": epoch},
+		map[string][]byte{"log.1": newImage().sets(1, 5).Bytes, "log.100000001": epoch},
+		map[string][]byte{"log.1": newImage().sets(1, 5).Bytes, "log.100000001": epoch})
 	require.Equal(t, append(between(1, 6), between(0x100000001, 0x100000003)...), zxids(t, m))
 	require.Equal(t, []txnlog.Kind{txnlog.Missing, txnlog.Missing}, found.kinds())
 	for i, server := range []string{"b", "c"} {
@@ -83,7 +83,7 @@ func TestMergeReportsDifferentContents(t *testing.T) {
 	other.sets(4, 5)
 	var found findings
 	m := mergeOf(t, &found,
-		map[string][]byte{"log.1": newImage().sets(1, 5).b}, map[string][]byte{"log.1": newImage().sets(1, 5).b}, map[string][]byte{"log.1": other.b})
+		map[string][]byte{"log.1": newImage().sets(1, 5).Bytes}, map[string][]byte{"log.1": newImage().sets(1, 5).Bytes}, map[string][]byte{"log.1": other.Bytes})
 	require.Equal(t, between(1, 5), zxids(t, m))
 	require.Equal(t, []txnlog.Kind{txnlog.Conflict}, found.kinds())
 	require.Equal(t, "c", found[0].Server)
@@ -96,10 +96,10 @@ func TestMergeReportsDifferentContents(t *testing.T) {
 // lost.
 func TestMergeReportsGapsAndDamage(t *testing.T) {
 	bad := newImage().sets(1, 2)
-	bad.b[len(bad.b)-3] ^= 1
+	bad.Bytes[len(bad.Bytes)-3] ^= 1
 	bad.sets(3, 3).sets(5, 6)
 	var found findings
-	m := mergeOf(t, &found, map[string][]byte{"log.1": newImage().sets(1, 3).sets(5, 6).b}, map[string][]byte{"log.1": bad.b})
+	m := mergeOf(t, &found, map[string][]byte{"log.1": newImage().sets(1, 3).sets(5, 6).Bytes}, map[string][]byte{"log.1": bad.Bytes})
 	require.Equal(t, append(between(1, 3), 5, 6), zxids(t, m))
 	require.Equal(t, []txnlog.Kind{txnlog.Damaged, txnlog.Missing, txnlog.Gap}, found.kinds(), "%v", found)
 	require.EqualValues(t, 4, found[2].From)
@@ -108,19 +108,19 @@ func TestMergeReportsGapsAndDamage(t *testing.T) {
 
 // While servers run, one may lag behind the others.
 func TestMergeFollowsServersThatLag(t *testing.T) {
-	a, b := serverDir(t, map[string][]byte{"log.1": newImage().sets(1, 3).b}), serverDir(t, map[string][]byte{"log.1": newImage().sets(1, 1).b})
+	a, b := serverDir(t, map[string][]byte{"log.1": newImage().sets(1, 3).Bytes}), serverDir(t, map[string][]byte{"log.1": newImage().sets(1, 1).Bytes})
 	var found findings
 	m, err := txnlog.NewMerge(found.options(), openDir(t, "a", a), openDir(t, "b", b))
 	require.NoError(t, err)
 	defer m.Close()
 	require.Equal(t, between(1, 3), zxids(t, m))
-	writeFile(t, a, "log.1", newImage().sets(1, 6).b)
-	writeFile(t, b, "log.1", newImage().sets(1, 4).b)
+	writeFile(t, a, "log.1", newImage().sets(1, 6).Bytes)
+	writeFile(t, b, "log.1", newImage().sets(1, 4).Bytes)
 	require.Equal(t, between(4, 6), zxids(t, m))
 	require.Equal(t, []string{"a", "b"}, m.Have(2))
 	require.Empty(t, found)
 	lost := newImage().sets(1, 4).sets(6, 7)
-	writeFile(t, b, "log.1", lost.b)
+	writeFile(t, b, "log.1", lost.Bytes)
 	require.Equal(t, between(7, 7), zxids(t, m))
 	require.Equal(t, []txnlog.Kind{txnlog.Missing}, found.kinds(), "%v", found)
 	require.EqualValues(t, 5, found[0].From)

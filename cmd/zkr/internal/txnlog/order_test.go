@@ -28,7 +28,7 @@ func TestAnyOrderOfLoggingIsPutInOrder(t *testing.T) {
 			}
 			m.sets(z, z)
 		}
-		logs[name] = m.b
+		logs[name] = m.Bytes
 		root := serverDir(t, logs)
 		var found findings
 		r := openDir(t, "a", root).Transactions(found.options())

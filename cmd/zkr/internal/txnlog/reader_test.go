@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/txnlog"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/txnlog/logtest"
 )
 
 func decode(t *testing.T, b []byte) []*txnlog.Txn {
@@ -27,14 +28,14 @@ func decode(t *testing.T, b []byte) []*txnlog.Txn {
 func TestOldFormsOfRecords(t *testing.T) {
 	digest := []byte{0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0}
 	m := newImage()
-	create := createBody("/old", "x", true, 7)
+	create := logtest.Create("/old", "x", true, 7)
 	m.add(1, txnlog.TypeCreate, create[:len(create)-4])
 	m.add(2, txnlog.TypeCreate, create)
 	m.add(3, txnlog.TypeCreate, append(create, digest...))
 	m.add(4, txnlog.TypeCloseSession, nil)
 	m.add(5, txnlog.TypeCloseSession, digest)
 	m.add(6, txnlog.TypeCloseSession, binary.BigEndian.AppendUint32(nil, 0))
-	m.add(7, txnlog.TypeCloseSession, append(putString([]byte{0, 0, 0, 1}, "/old"), digest...))
+	m.add(7, txnlog.TypeCloseSession, append(logtest.AppendString([]byte{0, 0, 0, 1}, "/old"), digest...))
 	got := decode(t, m.padded(100))
 	require.Len(t, got, 7)
 	require.EqualValues(t, -1, got[0].Changes[0].ParentCversion)
@@ -60,7 +61,7 @@ func TestLargeRecord(t *testing.T) {
 	m := newImage()
 	m.set(1, large)
 	m.set(2, "small")
-	got := decode(t, m.b)
+	got := decode(t, m.Bytes)
 	require.Len(t, got, 2)
 	require.Equal(t, large, string(got[0].Changes[0].Data))
 	require.Equal(t, "small", string(got[1].Changes[0].Data))
@@ -106,7 +107,7 @@ func TestReaderFollowsAGrowingFile(t *testing.T) {
 	ends := map[int]bool{}
 	for z := txnlog.Zxid(1); z <= 5; z++ {
 		m.set(z, string(bytes.Repeat([]byte{0}, int(z)*7))) // data that looks like the rest
-		ends[len(m.b)] = true
+		ends[len(m.Bytes)] = true
 	}
 	for _, padding := range []int{0, 1, 13, 4096} {
 		path := filepath.Join(t.TempDir(), "log.1")
@@ -115,11 +116,11 @@ func TestReaderFollowsAGrowingFile(t *testing.T) {
 		defer f.Close()
 		r := txnlog.NewReader(f, path)
 		var next txnlog.Zxid = 1
-		_, err = f.Write(m.b[:16]) // servers write the header before they preallocate
+		_, err = f.Write(m.Bytes[:16]) // servers write the header before they preallocate
 		require.NoError(t, err)
-		for n := 16; n < len(m.b); n++ {
+		for n := 16; n < len(m.Bytes); n++ {
 			require.NoError(t, f.Truncate(int64(n+1+padding)))
-			_, err := f.WriteAt(m.b[n:n+1], int64(n))
+			_, err := f.WriteAt(m.Bytes[n:n+1], int64(n))
 			require.NoError(t, err)
 			got, err := readAll(r)
 			require.NoError(t, err, n)
@@ -139,7 +140,7 @@ func TestReaderFollowsAGrowingFile(t *testing.T) {
 // A server that truncates its log withdraws transactions that were read.
 func TestTruncationBehindTheReaderIsNamed(t *testing.T) {
 	m := newImage().sets(1, 3)
-	keep := len(m.b)
+	keep := len(m.Bytes)
 	m.sets(4, 5)
 	path := filepath.Join(t.TempDir(), "log.1")
 	require.NoError(t, os.WriteFile(path, m.padded(50), 0o600))
@@ -183,7 +184,7 @@ func readRecordOffsets(t *testing.T, b []byte) (out []int64) {
 // A record that claims to be large does not cost memory.
 func TestDamagedLengthCostsNoMemory(t *testing.T) {
 	m := newImage().sets(1, 1)
-	at := len(m.b)
+	at := len(m.Bytes)
 	m.sets(2, 3)
 	b := m.padded(32 << 20)
 	copy(b[at+8:], []byte{0x0f, 0xff, 0xff, 0xff})

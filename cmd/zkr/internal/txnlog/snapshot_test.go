@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/txnlog"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/txnlog/logtest"
 )
 
 // readSnapshot returns the znodes and the error that ended the reading.
@@ -48,13 +49,13 @@ func snapshotImage(data []byte) []byte {
 	b = binary.BigEndian.AppendUint32(b, 1)
 	b = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(b, testSession), 10_000)
 	b = binary.BigEndian.AppendUint32(b, 1)
-	b = putACL(binary.BigEndian.AppendUint64(b, 1))
+	b = logtest.AppendACL(binary.BigEndian.AppendUint64(b, 1))
 	for _, path := range []string{"", "/large"} {
-		b = putString(b, path)
+		b = logtest.AppendString(b, path)
 		if path == "" {
 			b = binary.BigEndian.AppendUint32(b, 0xffffffff) // null
 		} else {
-			b = putString(b, string(data))
+			b = logtest.AppendString(b, string(data))
 		}
 		b = binary.BigEndian.AppendUint64(b, 1)
 		for i := range 4 {
@@ -63,8 +64,8 @@ func snapshotImage(data []byte) []byte {
 		b = append(b, 0, 0, 0, 5, 0, 0, 0, 6, 0, 0, 0, 7)
 		b = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, testSession), 8)
 	}
-	b = putString(b, "/")
-	return putString(binary.BigEndian.AppendUint64(b, uint64(adler32.Checksum(b))), "/")
+	b = logtest.AppendString(b, "/")
+	return logtest.AppendString(binary.BigEndian.AppendUint64(b, uint64(adler32.Checksum(b))), "/")
 }
 
 func TestSnapshotOfAnOldServer(t *testing.T) {

@@ -1,0 +1,139 @@
+package history
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/txnlog"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
+)
+
+const (
+	// recentEvents are kept with each checkpoint.
+	recentEvents = 20
+	// maxRemarks is how many findings are kept.
+	maxRemarks = 1000
+)
+
+// builder makes the checkpoints of an Archive while a Reader reads all transactions.
+type builder struct {
+	count
+	bounds bounds // its span grows
+	begun  bool
+	// all are the checkpoints. The last one is being made, and is no state yet.
+	all []*checkpoint
+
+	recent  []Event
+	remarks []Remark
+	omitted int // remarks
+}
+
+// options are those of the reader that reads for the builder.
+func (b *builder) options() *Options {
+	return &Options{
+		Began: func(s *Stay) {
+			if !s.Has() {
+				b.note(Came, s)
+			}
+			b.keep(s, s)
+		},
+		Granted: func(s *Stay) {
+			b.note(Granted, s)
+			b.keep(s, s)
+		},
+		Ended: func(s *Stay) {
+			if s.Ended != nil {
+				b.note(Ended, s)
+				b.keep(s, nil)
+			}
+		},
+		Report: b.remark,
+		steps:  b,
+	}
+}
+
+func (b *builder) remark(f txnlog.Finding) {
+	if len(b.remarks) == maxRemarks {
+		b.omitted++
+		return
+	}
+	b.remarks = append(b.remarks, Remark{Finding: f, Mark: b.mark(), n: b.n})
+}
+
+// keep notes that a stay lasts, or has ended.
+func (b *builder) keep(s, lasts *Stay) {
+	if lasts != nil {
+		c := *lasts // the reader changes it later
+		lasts = &c
+	}
+	b.making().open[s.place()] = lasts
+}
+
+// note notes an event. The stays of the first state began before.
+func (b *builder) note(kind EventKind, s *Stay) {
+	if !b.begun {
+		return
+	}
+	e := b.event(kind, s)
+	b.recent = appendEvent(b.recent, e)
+	if here := b.here(); here.first == nil || e.replaces(here.first) {
+		here.first = &e
+	}
+	if len(b.recent) >= 2*recentEvents {
+		b.recent = slices.Clone(lastOf(b.recent, recentEvents))
+	}
+}
+
+// here is the checkpoint whose span is being read.
+func (b *builder) here() *checkpoint { return b.all[len(b.all)-2] }
+
+// making is the checkpoint that is being made.
+func (b *builder) making() *checkpoint { return b.all[len(b.all)-1] }
+
+// begin takes the first state.
+func (b *builder) begin(at Moment, nodes map[string]*recognize.Node) {
+	b.begun, b.at = true, at
+	maps.Copy(b.making().nodes, nodes)
+	b.cut(spot{})
+}
+
+// cut completes the checkpoint that is being made, and begins the next one.
+func (b *builder) cut(next spot) {
+	c := b.making()
+	c.count, c.recent, c.begin, c.last, c.latest = b.count, slices.Clone(lastOf(b.recent, recentEvents)), next, b.at.Zxid, b.at.Time
+	if len(b.all) > 1 && b.here().latest.After(c.latest) {
+		c.latest = b.here().latest
+	}
+	c.measure()
+	rest, times := b.bounds.thin(append(b.all, newCheckpoint()))
+	b.all = rest
+	b.bounds.span <<= times
+}
+
+func newCheckpoint() *checkpoint {
+	return &checkpoint{nodes: layer[string, recognize.Node]{}, open: layer[place, Stay]{}}
+}
+
+// before cuts between transactions of different times.
+func (b *builder) before(txn *txnlog.Txn) bool {
+	here := b.here()
+	next := spot{txn.Zxid, txn.At}
+	if here.begin == (spot{}) {
+		here.begin = next
+	} else if b.n-here.n >= b.bounds.span && !txn.Time.Equal(b.at.Time) {
+		b.cut(next)
+		here = b.here()
+	}
+	b.next(txn)
+	here.last = txn.Zxid
+	if txn.Time.After(here.latest) {
+		here.latest = txn.Time
+	}
+	return true
+}
+
+// after takes the changed znodes.
+func (b *builder) after(changed map[string]*recognize.Node) { maps.Copy(b.making().nodes, changed) }
+
+// finish returns the checkpoints.
+func (b *builder) finish() []*checkpoint { return b.all[:len(b.all)-1] }

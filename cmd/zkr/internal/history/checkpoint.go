@@ -1,0 +1,111 @@
+package history
+
+import (
+	"slices"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/txnlog"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
+)
+
+// checkpoint is a state of an Archive from which later states are found, by reading the
+// transactions between it and the next checkpoint: its span.
+type checkpoint struct {
+	count
+	// nodes and open are what has changed since the checkpoint before: the znodes, and the
+	// stays that last.
+	nodes layer[string, recognize.Node]
+	open  layer[place, Stay]
+	size  int64 // of both
+	// recent are the last events up to the checkpoint, first is the first one of its span.
+	recent []Event
+	first  *Event
+	// begin is the first transaction of the span, and last its last zxid, or the checkpoint's.
+	begin spot
+	last  txnlog.Zxid
+	// latest is the greatest time of the files up to the end of the span: clocks may go back.
+	latest time.Time
+}
+
+// spot is where a transaction is found again: by its zxid in logs, and by its place in recordings.
+type spot struct {
+	zxid txnlog.Zxid
+	at   txnlog.Position
+}
+
+func (c *checkpoint) measure() {
+	c.size = c.nodes.size(sizeOfNode) + c.open.size(sizeOfStay) + int64(len(c.recent))*(entrySize+staySize)
+}
+
+// has reports whether the mark's state is before the end of the span.
+func (c *checkpoint) has(m Mark) bool {
+	if m.Time.IsZero() {
+		return c.last > m.Zxid
+	}
+	return c.latest.After(m.Time) || m.Nth != AllOfThem && c.latest.Equal(m.Time)
+}
+
+// bounds bound the memory of checkpoints.
+type bounds struct {
+	size   int64
+	number int
+	// span is how many transactions a span has at least, before checkpoints are removed.
+	span int64
+}
+
+// keptBounds are the bounds of an Archive, beside the first state.
+var keptBounds = bounds{size: 256 << 20, number: 512, span: 4096} // read only
+
+// thin removes every second checkpoint, but not the first and the last, until the rest is within
+// bounds. The result is how often that was done.
+func (b bounds) thin(all []*checkpoint) (rest []*checkpoint, times int) {
+	for len(all) > 2 && (len(all) > b.number || sizeOf(all) > b.size) {
+		rest = nil
+		for i, c := range all {
+			if i%2 == 1 && i < len(all)-1 {
+				c.leaveTo(all[i-1], all[i+1])
+				continue
+			}
+			rest = append(rest, c)
+		}
+		all = rest
+		times++
+	}
+	return all, times
+}
+
+func sizeOf(all []*checkpoint) (sum int64) {
+	for _, c := range all[1:] {
+		sum += c.size
+	}
+	return sum
+}
+
+// leaveTo gives what a checkpoint has to its neighbors.
+func (c *checkpoint) leaveTo(before, after *checkpoint) {
+	before.last, before.latest = c.last, c.latest
+	if before.first == nil {
+		before.first = c.first
+	}
+	after.nodes, after.open = after.nodes.over(c.nodes), after.open.over(c.open)
+	after.measure()
+}
+
+// restore makes the znodes and stays of a checkpoint.
+func restore(all []*checkpoint, i int) (map[string]*recognize.Node, map[place]*Stay) {
+	nodes, open := map[string]*recognize.Node{}, map[place]*Stay{}
+	for _, c := range all[:i+1] {
+		c.nodes.applyTo(nodes)
+		c.open.applyTo(open)
+	}
+	return nodes, open
+}
+
+// spanOf is the checkpoint in whose span the state of a mark is.
+func spanOf(all []*checkpoint, m Mark) int {
+	i := slices.IndexFunc(all, func(c *checkpoint) bool { return c.has(m) })
+	if i < 0 {
+		return len(all) - 1
+	}
+	return i
+}

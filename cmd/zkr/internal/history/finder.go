@@ -1,0 +1,178 @@
+package history
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/txnlog"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
+)
+
+// finder finds the state of a mark while a Reader reads the transactions of a span.
+type finder struct {
+	count
+	wanted Mark
+	of     *archived
+	span   int   // the index of its checkpoint
+	until  int64 // the last transaction of the span
+	reader *Reader
+
+	changed bool // the files are not as they were
+	events  []Event
+	state   *State // when it was found
+}
+
+func (r *archived) finder(m Mark) *finder {
+	i := spanOf(r.checkpoints, m)
+	f := &finder{count: r.checkpoints[i].count, wanted: m, of: r, span: i, until: r.end}
+	if f.events = slices.Clone(f.from().recent); i+1 < len(r.checkpoints) {
+		f.until = r.checkpoints[i+1].n
+	}
+	return f
+}
+
+// from is the checkpoint.
+func (f *finder) from() *checkpoint { return f.of.checkpoints[f.span] }
+
+// restored is the state of the checkpoint.
+func (f *finder) restored() (map[string]*recognize.Node, map[place]*Stay, Moment) {
+	nodes, open := restore(f.of.checkpoints, f.span)
+	return nodes, open, f.at
+}
+
+// options are those of the reader.
+func (f *finder) options() *Options {
+	return &Options{
+		Began: func(s *Stay) {
+			if !s.Has() {
+				f.note(Came, s)
+			}
+		},
+		Granted: func(s *Stay) { f.note(Granted, s) },
+		Ended: func(s *Stay) {
+			if s.Ended != nil {
+				f.note(Ended, s)
+			}
+		},
+		steps: f,
+	}
+}
+
+func (f *finder) note(kind EventKind, s *Stay) { f.events = appendEvent(f.events, f.event(kind, s)) }
+
+// begin is not called: the first state of a span is known.
+func (f *finder) begin(Moment, map[string]*recognize.Node) {}
+
+// before looks whether the state is the one before a transaction.
+func (f *finder) before(txn *txnlog.Txn) bool {
+	if f.n == f.from().n && txn.Zxid != f.from().begin.zxid {
+		f.changed = true
+	}
+	if f.changed || f.n == f.until {
+		return false
+	}
+	if f.state == nil && f.wanted.isBefore(Moment{txn.Time, txn.Zxid}, f.place(txn)) {
+		f.capture()
+	}
+	if f.isFull() {
+		return false
+	}
+	f.next(txn)
+	return true
+}
+
+func (f *finder) after(map[string]*recognize.Node) {}
+
+// isFull reports whether the state and enough of the next events are known.
+func (f *finder) isFull() bool { return f.state != nil && len(f.events)-f.state.Next >= recentEvents }
+
+// finish completes the state when the reader has ended.
+func (f *finder) finish() error {
+	if f.changed || f.n < f.until && !f.isFull() {
+		return fmt.Errorf("history: %w", ErrChanged)
+	}
+	if f.state == nil {
+		f.capture()
+	}
+	for _, c := range f.of.checkpoints[f.span+1:] {
+		if len(f.events) == f.state.Next && c.first != nil {
+			f.events = append(f.events, *c.first)
+		}
+	}
+	f.state.Events = f.events
+	return nil
+}
+
+// capture makes the state after the last transaction.
+func (f *finder) capture() {
+	f.events = slices.Clone(lastOf(f.events, recentEvents))
+	s, o := &State{Mark: f.mark(), At: f.at, Now: f.at.Time, Next: len(f.events)}, &f.of.overview
+	if f.wanted.Time.IsZero() {
+		s.Early, s.Late = f.wanted.Zxid < o.FirstMark.Zxid, f.wanted.Zxid > o.LastMark.Zxid
+	} else {
+		s.Early, s.Late = f.wanted.Time.Before(o.Earliest), f.wanted.Time.After(o.Latest)
+		s.Now = later(s.Now, f.wanted.Time)
+	}
+	if s.Late {
+		s.Now = later(s.At.Time, o.Latest)
+	}
+	for i := range o.Remarks {
+		switch rem := &o.Remarks[i]; {
+		case rem.hides(s.Now):
+			s.Unseen = rem
+		case rem.casts(f.n):
+			s.Doubts = append(s.Doubts, *rem)
+		}
+	}
+	s.World = f.recognize(s.Now)
+	f.state = s
+}
+
+// recognize recognizes the present znodes as of a moment.
+func (f *finder) recognize(now time.Time) *recognize.World {
+	past := recognize.Past{Began: f.of.overview.Earliest, Holds: map[recognize.Tenure]time.Time{}}
+	unsure := map[recognize.Tenure]bool{}
+	for _, s := range f.reader.stays.open {
+		if t := (recognize.Tenure{Path: s.Znode, Token: s.Token}); s.Has() {
+			past.Holds[t] = past.Began
+			if s.Granted != nil {
+				past.Holds[t] = s.Granted.Time
+			}
+			unsure[t] = s.Before || s.GrantedAfter != nil
+		}
+	}
+	if now.IsZero() {
+		now = newest(f.reader.tree.nodes)
+	}
+	w := recognize.Look(withoutServers(f.reader.tree.nodes), past, now)
+	for _, t := range w.Things {
+		for _, c := range t.Holders() {
+			if unsure[c.Tenure()] && c.Since.Equal(past.Holds[c.Tenure()]) {
+				c.Since, c.AtLeast = time.Time{}, c.Since
+			}
+		}
+	}
+	return w
+}
+
+// newest is the time of the newest change that znodes know of.
+func newest(nodes map[string]*recognize.Node) (at time.Time) {
+	for _, n := range nodes {
+		at = later(at, later(n.Created(), n.Modified()))
+	}
+	return at
+}
+
+// withoutServers leaves out the znodes of the servers themselves, which have no recipes.
+func withoutServers(nodes map[string]*recognize.Node) iter.Seq[*recognize.Node] {
+	return func(yield func(*recognize.Node) bool) {
+		for path, n := range nodes {
+			if path != "/zookeeper" && !strings.HasPrefix(path, "/zookeeper/") && !yield(n) {
+				return
+			}
+		}
+	}
+}
