@@ -23,6 +23,7 @@ const (
 	Enter  = "\r"
 	Escape = "\u001b"
 	Tab    = "\t"
+	Left   = "\u2190"
 )
 
 // Page is a tab. Each error in the tab fails its test.
@@ -117,7 +118,7 @@ func (p *Page) Size(width, height int64) {
 	p.do(chromedp.EmulateViewport(width, height))
 }
 
-// Press types keys: characters, Enter, Escape and Tab. A page with a handler of
+// Press types keys: characters, Enter, Escape, Tab and Left. A page with a handler of
 // its own may keep a key from being typed.
 func (p *Page) Press(keys string) {
 	p.t.Helper()
@@ -130,6 +131,8 @@ func (p *Page) Press(keys string) {
 			down.Key, down.Code, down.Text, down.WindowsVirtualKeyCode = "Escape", "Escape", "", int64(r)
 		case Tab:
 			down.Key, down.Code, down.Text, down.WindowsVirtualKeyCode = "Tab", "Tab", "", int64(r)
+		case Left:
+			down.Key, down.Code, down.Text, down.WindowsVirtualKeyCode = "ArrowLeft", "ArrowLeft", "", 37
 		}
 		up := down
 		up.Type, up.Text = "keyUp", ""

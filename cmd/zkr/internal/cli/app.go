@@ -147,6 +147,9 @@ func (a *App) globalFlags(root *cobra.Command) {
 	f.BoolVar(&g.verbose, "verbose", false, "log to stderr what happens to the session (ZKR_VERBOSE)")
 }
 
+// FromEnvironment reports whether the value of a flag is that of an environment variable.
+func (a *App) FromEnvironment(flag string) bool { return a.environmentFlags[flag] != "" }
+
 // fromEnvironment fills in the global flags that the command line leaves open,
 // and checks them.
 func (a *App) fromEnvironment(cmd *cobra.Command) error {

@@ -48,7 +48,7 @@ func (a *App) completes(cmd *cobra.Command) {
 	}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		switch value, _ := pflag.UnquoteUsage(f); {
-		case value == "file" || f.Name == "help":
+		case value == "file" || value == "[NAME=]DIR" || f.Name == "help":
 		case value == "folder":
 			_ = cmd.MarkFlagDirname(f.Name) // the flag exists
 		case f.Name == "base" || f.Name == "root":

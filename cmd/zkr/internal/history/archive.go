@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"time"
-
-	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/txnlog"
 )
 
 // Archive finds the states of a history: of each moment, and after each transaction. Read reads
@@ -47,13 +45,6 @@ type Overview struct {
 	Omitted int
 	// Failed is why the files could not be read further; or nil.
 	Failed error
-}
-
-// Remark is a finding about the files, and the last state before it.
-type Remark struct {
-	txnlog.Finding
-	Mark Mark
-	n    int64
 }
 
 // ErrNotRead means that Archive.Read has not read everything yet.

@@ -2,7 +2,6 @@ package history
 
 import (
 	"maps"
-	"slices"
 
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/txnlog"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
@@ -23,7 +22,7 @@ type builder struct {
 	// all are the checkpoints. The last one is being made, and is no state yet.
 	all []*checkpoint
 
-	recent  []Event
+	trail   trail
 	remarks []Remark
 	omitted int // remarks
 }
@@ -57,7 +56,7 @@ func (b *builder) remark(f txnlog.Finding) {
 		b.omitted++
 		return
 	}
-	b.remarks = append(b.remarks, Remark{Finding: f, Mark: b.mark(), n: b.n})
+	b.remarks = append(b.remarks, Remark{Finding: f, Mark: b.mark(), At: b.at.Time, n: b.n, recorded: b.recorded})
 }
 
 // keep notes that a stay lasts, or has ended.
@@ -75,12 +74,12 @@ func (b *builder) note(kind EventKind, s *Stay) {
 		return
 	}
 	e := b.event(kind, s)
-	b.recent = appendEvent(b.recent, e)
+	b.trail.add(e)
 	if here := b.here(); here.first == nil || e.replaces(here.first) {
 		here.first = &e
 	}
-	if len(b.recent) >= 2*recentEvents {
-		b.recent = slices.Clone(lastOf(b.recent, recentEvents))
+	if len(b.trail.events) >= 2*recentEvents {
+		b.trail = b.trail.cut(recentEvents)
 	}
 }
 
@@ -100,7 +99,7 @@ func (b *builder) begin(at Moment, nodes map[string]*recognize.Node) {
 // cut completes the checkpoint that is being made, and begins the next one.
 func (b *builder) cut(next spot) {
 	c := b.making()
-	c.count, c.recent, c.begin, c.last, c.latest = b.count, slices.Clone(lastOf(b.recent, recentEvents)), next, b.at.Zxid, b.at.Time
+	c.count, c.recent, c.begin, c.last, c.latest = b.count, b.trail.cut(recentEvents), next, b.at.Zxid, b.at.Time
 	if len(b.all) > 1 && b.here().latest.After(c.latest) {
 		c.latest = b.here().latest
 	}

@@ -18,7 +18,7 @@ type checkpoint struct {
 	open  layer[place, Stay]
 	size  int64 // of both
 	// recent are the last events up to the checkpoint, first is the first one of its span.
-	recent []Event
+	recent trail
 	first  *Event
 	// begin is the first transaction of the span, and last its last zxid, or the checkpoint's.
 	begin spot
@@ -34,7 +34,7 @@ type spot struct {
 }
 
 func (c *checkpoint) measure() {
-	c.size = c.nodes.size(sizeOfNode) + c.open.size(sizeOfStay) + int64(len(c.recent))*(entrySize+staySize)
+	c.size = c.nodes.size(sizeOfNode) + c.open.size(sizeOfStay) + int64(len(c.recent.events))*(entrySize+staySize)
 }
 
 // has reports whether the mark's state is before the end of the span.

@@ -1,6 +1,10 @@
 package history
 
-import "github.com/zkrecipes/zkrecipes/cmd/zkr/internal/txnlog"
+import (
+	"slices"
+
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/txnlog"
+)
 
 // Event is the beginning, the grant or the end of a stay.
 type Event struct {
@@ -29,15 +33,39 @@ func (e *Event) replaces(before *Event) bool {
 	return e.n == before.n && e.Kind == Granted && before.Kind == Came && e.Stay.place() == before.Stay.place()
 }
 
-// appendEvent appends an event, in place of one that it replaces.
-func appendEvent(list []Event, e Event) []Event {
-	if last := len(list) - 1; last >= 0 && e.replaces(&list[last]) {
-		list = list[:last]
-	}
-	return append(list, e)
+// trail has the last events.
+type trail struct {
+	events []Event
+	// before is the mark of the last event of an earlier transaction than that of the last event.
+	before *Mark
 }
 
-func lastOf(list []Event, most int) []Event { return list[max(0, len(list)-most):] }
+// add adds an event, in place of one that it replaces.
+func (t *trail) add(e Event) {
+	if last := len(t.events) - 1; last >= 0 {
+		if t.events[last].n != e.n {
+			mark := t.events[last].Mark
+			t.before = &mark
+		}
+		if e.replaces(&t.events[last]) {
+			t.events = t.events[:last]
+		}
+	}
+	t.events = append(t.events, e)
+}
+
+// cut returns a trail of at most n events that shares nothing with t.
+func (t *trail) cut(n int) trail {
+	return trail{slices.Clone(t.events[max(0, len(t.events)-n):]), t.before}
+}
+
+// previous is the mark of the last event of a transaction before the n-th one.
+func (t *trail) previous(n int64) *Mark {
+	if last := len(t.events) - 1; last >= 0 && t.events[last].n < n {
+		return &t.events[last].Mark
+	}
+	return t.before
+}
 
 // count counts the transactions of an Archive from the first state on.
 type count struct {

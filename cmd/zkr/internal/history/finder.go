@@ -3,7 +3,7 @@ package history
 import (
 	"fmt"
 	"iter"
-	"slices"
+	"maps"
 	"strings"
 	"time"
 
@@ -19,16 +19,19 @@ type finder struct {
 	span   int   // the index of its checkpoint
 	until  int64 // the last transaction of the span
 	reader *Reader
+	// full recognizes all of the znodes, and changes are those that it does not know.
+	full    *recognize.Recognizer
+	changes map[string]*recognize.Node
 
 	changed bool // the files are not as they were
-	events  []Event
+	trail   trail
 	state   *State // when it was found
 }
 
 func (r *archived) finder(m Mark) *finder {
 	i := spanOf(r.checkpoints, m)
 	f := &finder{count: r.checkpoints[i].count, wanted: m, of: r, span: i, until: r.end}
-	if f.events = slices.Clone(f.from().recent); i+1 < len(r.checkpoints) {
+	if f.trail = f.from().recent.cut(recentEvents); i+1 < len(r.checkpoints) {
 		f.until = r.checkpoints[i+1].n
 	}
 	return f
@@ -37,10 +40,25 @@ func (r *archived) finder(m Mark) *finder {
 // from is the checkpoint.
 func (f *finder) from() *checkpoint { return f.of.checkpoints[f.span] }
 
-// restored is the state of the checkpoint.
-func (f *finder) restored() (map[string]*recognize.Node, map[place]*Stay, Moment) {
+// restore makes the reader continue from the checkpoint.
+func (f *finder) restore() {
+	r := f.reader
 	nodes, open := restore(f.of.checkpoints, f.span)
-	return nodes, open, f.at
+	for _, n := range nodes {
+		r.tree.put(n)
+	}
+	for p, s := range open {
+		c := *s
+		r.stays.enter(p, &c)
+	}
+	r.began, r.sum.Last = true, f.at
+	// The reader needs the things alone, and recognizes from the same world on.
+	f.full, f.changes = &recognize.Recognizer{}, map[string]*recognize.Node{}
+	f.recognize(func(past recognize.Past) recognize.Delta {
+		return f.full.Replace(withoutServers(nodes), past, f.at.Time)
+	})
+	r.know = *f.full.Fork()
+	r.know.OnlyThings = true
 }
 
 // options are those of the reader.
@@ -61,7 +79,7 @@ func (f *finder) options() *Options {
 	}
 }
 
-func (f *finder) note(kind EventKind, s *Stay) { f.events = appendEvent(f.events, f.event(kind, s)) }
+func (f *finder) note(kind EventKind, s *Stay) { f.trail.add(f.event(kind, s)) }
 
 // begin is not called: the first state of a span is known.
 func (f *finder) begin(Moment, map[string]*recognize.Node) {}
@@ -84,10 +102,16 @@ func (f *finder) before(txn *txnlog.Txn) bool {
 	return true
 }
 
-func (f *finder) after(map[string]*recognize.Node) {}
+func (f *finder) after(changed map[string]*recognize.Node) {
+	if f.state == nil {
+		maps.Copy(f.changes, changed)
+	}
+}
 
 // isFull reports whether the state and enough of the next events are known.
-func (f *finder) isFull() bool { return f.state != nil && len(f.events)-f.state.Next >= recentEvents }
+func (f *finder) isFull() bool {
+	return f.state != nil && len(f.trail.events)-f.state.Next >= recentEvents
+}
 
 // finish completes the state when the reader has ended.
 func (f *finder) finish() error {
@@ -98,18 +122,18 @@ func (f *finder) finish() error {
 		f.capture()
 	}
 	for _, c := range f.of.checkpoints[f.span+1:] {
-		if len(f.events) == f.state.Next && c.first != nil {
-			f.events = append(f.events, *c.first)
+		if len(f.trail.events) == f.state.Next && c.first != nil {
+			f.trail.add(*c.first)
 		}
 	}
-	f.state.Events = f.events
+	f.state.Events = f.trail.events
 	return nil
 }
 
 // capture makes the state after the last transaction.
 func (f *finder) capture() {
-	f.events = slices.Clone(lastOf(f.events, recentEvents))
-	s, o := &State{Mark: f.mark(), At: f.at, Now: f.at.Time, Next: len(f.events)}, &f.of.overview
+	f.trail = f.trail.cut(recentEvents)
+	s, o := &State{Mark: f.mark(), At: f.at, Now: f.at.Time, Previous: f.trail.previous(f.n), Next: len(f.trail.events)}, &f.of.overview
 	if f.wanted.Time.IsZero() {
 		s.Early, s.Late = f.wanted.Zxid < o.FirstMark.Zxid, f.wanted.Zxid > o.LastMark.Zxid
 	} else {
@@ -119,6 +143,9 @@ func (f *finder) capture() {
 	if s.Late {
 		s.Now = later(s.At.Time, o.Latest)
 	}
+	if s.Now.IsZero() {
+		s.Now = newest(f.reader.tree.nodes)
+	}
 	for i := range o.Remarks {
 		switch rem := &o.Remarks[i]; {
 		case rem.hides(s.Now):
@@ -127,12 +154,15 @@ func (f *finder) capture() {
 			s.Doubts = append(s.Doubts, *rem)
 		}
 	}
-	s.World = f.recognize(s.Now)
+	s.World = f.recognize(func(past recognize.Past) recognize.Delta {
+		maps.DeleteFunc(f.changes, func(path string, _ *recognize.Node) bool { return isServers(path) })
+		return f.full.Update(f.changes, past, s.Now)
+	})
 	f.state = s
 }
 
-// recognize recognizes the present znodes as of a moment.
-func (f *finder) recognize(now time.Time) *recognize.World {
+// recognize makes the world of the present znodes, with the beginnings of the holds.
+func (f *finder) recognize(update func(recognize.Past) recognize.Delta) *recognize.World {
 	past := recognize.Past{Began: f.of.overview.Earliest, Holds: map[recognize.Tenure]time.Time{}}
 	unsure := map[recognize.Tenure]bool{}
 	for _, s := range f.reader.stays.open {
@@ -144,18 +174,15 @@ func (f *finder) recognize(now time.Time) *recognize.World {
 			unsure[t] = s.Before || s.GrantedAfter != nil
 		}
 	}
-	if now.IsZero() {
-		now = newest(f.reader.tree.nodes)
-	}
-	w := recognize.Look(withoutServers(f.reader.tree.nodes), past, now)
-	for _, t := range w.Things {
+	d := update(past)
+	for _, t := range d.Come { // in no other world yet
 		for _, c := range t.Holders() {
 			if unsure[c.Tenure()] && c.Since.Equal(past.Holds[c.Tenure()]) {
 				c.Since, c.AtLeast = time.Time{}, c.Since
 			}
 		}
 	}
-	return w
+	return d.World
 }
 
 // newest is the time of the newest change that znodes know of.
@@ -166,11 +193,16 @@ func newest(nodes map[string]*recognize.Node) (at time.Time) {
 	return at
 }
 
-// withoutServers leaves out the znodes of the servers themselves, which have no recipes.
+// isServers reports whether a znode belongs to the servers themselves: it has no recipes.
+func isServers(path string) bool {
+	return path == "/zookeeper" || strings.HasPrefix(path, "/zookeeper/")
+}
+
+// withoutServers leaves out the znodes of the servers themselves.
 func withoutServers(nodes map[string]*recognize.Node) iter.Seq[*recognize.Node] {
 	return func(yield func(*recognize.Node) bool) {
 		for path, n := range nodes {
-			if path != "/zookeeper" && !strings.HasPrefix(path, "/zookeeper/") && !yield(n) {
+			if !isServers(path) && !yield(n) {
 				return
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/recording"
@@ -18,17 +17,28 @@ type State struct {
 	// Mark names the state, and At is its transaction, or the first state.
 	Mark Mark
 	At   Moment
-	// Now is the moment that the state is shown of: the wanted time, or that of At.
+	// Now is the moment that the state is shown of: the wanted time, or that of At; if both are
+	// unknown, that of the newest change.
 	Now time.Time
 	// Early and Late: the wanted moment is before the first known state, or after the last.
 	Early, Late bool
 	// Events are the last ones up to the state, and the next ones: from Next on.
 	Events []Event
 	Next   int
+	// Previous is the mark of the last event before the transaction of the state; nil for none.
+	Previous *Mark
 	// Doubts are the findings that make the state doubtful, and Unseen is the time in which the
 	// moment is, and of which nothing was recorded.
 	Doubts []Remark
 	Unseen *Remark
+}
+
+// Following is the mark of the next event; nil for none.
+func (s *State) Following() *Mark {
+	if s.Next == len(s.Events) {
+		return nil
+	}
+	return &s.Events[s.Next].Mark
 }
 
 var (
@@ -72,7 +82,7 @@ func (a *Archive) State(ctx context.Context, m Mark) (*State, error) {
 // replay reads the transactions of a span.
 func (a *Archive) replay(ctx context.Context, f *finder, recorded *recording.Folder) error {
 	f.reader = newReader(a.asked, f.options())
-	f.reader.restore(f.restored())
+	f.restore()
 	defer func() { _ = f.reader.Close() }() // only read
 	if f.from().begin != (spot{}) {
 		if err := a.reopen(ctx, f, recorded); err != nil {
@@ -112,35 +122,4 @@ func (f *from) Next() (*txnlog.Txn, error) {
 			return txn, err
 		}
 	}
-}
-
-// restore continues with the znodes and stays of a moment.
-func (r *Reader) restore(nodes map[string]*recognize.Node, open map[place]*Stay, at Moment) {
-	for _, n := range nodes {
-		r.tree.put(n)
-	}
-	r.know.Replace(maps.Values(nodes), recognize.Past{}, at.Time)
-	for p, s := range open {
-		c := *s
-		r.stays.enter(p, &c)
-	}
-	r.began, r.sum.Last = true, at
-}
-
-// hides reports whether nothing was recorded at a moment.
-func (r *Remark) hides(at time.Time) bool {
-	return r.Kind == txnlog.Gap && !r.Since.IsZero() && at.After(r.Since) && at.Before(r.Until)
-}
-
-// casts reports whether a finding makes the state after the n-th transaction doubtful: later
-// states of a recording are right again.
-func (r *Remark) casts(n int64) bool {
-	switch r.Kind {
-	case txnlog.Gap:
-		return r.Since.IsZero() && n > r.n
-	case txnlog.Damaged, txnlog.Vanished, txnlog.Conflict, txnlog.Disorder:
-		return n >= r.n
-	case txnlog.HalfWritten, txnlog.Misnamed, txnlog.Missing:
-	}
-	return false
 }

@@ -221,7 +221,7 @@ func (s *server) showAction(w http.ResponseWriter, r *http.Request, code int, c 
 	p := &page{at: actionPath, name: c.Verb, aside: true, draw: func(d *drawing) []web.Block {
 		return []web.Block{d.renderBlock("action", "", c)}
 	}}
-	regions, err := s.drawRegions(r.Context(), p, &question{})
+	regions, err := s.drawRegions(r.Context(), s.model.View(), p, &question{})
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return

@@ -35,6 +35,8 @@ type document struct {
 	// Servers are those that were asked last, and Findings is what needs attention there.
 	Servers  []doctor.Row     `json:"servers"`
 	Findings []doctor.Finding `json:"findings"`
+	// Moment is set if the state is of the past.
+	Moment *pastDocument `json:"moment,omitempty"`
 	// Next is the parameter "after" for the next part of each list; missing
 	// after the last part.
 	Next string `json:"next,omitempty"`
@@ -43,7 +45,16 @@ type document struct {
 // serveAPI serves the view to programs: the things that match the filter, and all
 // other lists, or a part of them.
 func (s *server) serveAPI(w http.ResponseWriter, r *http.Request) {
-	v, form := s.model.View(), r.URL.Query()
+	form := r.URL.Query()
+	v, err := s.viewAt(r.Context(), form.Get("at"))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	if v.Moment != nil && v.Moment.Failed != nil {
+		http.Error(w, v.Moment.explain(), v.Moment.statusCode())
+		return
+	}
 	filter := form.Get("q")
 	if why := explainRefusal(filter); why != "" {
 		http.Error(w, why, http.StatusBadRequest)
@@ -58,7 +69,7 @@ func (s *server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	out := document{
 		Root: v.Root, Loaded: v.Health.Loaded, Stale: v.Health.Stale, ReadOnly: v.Health.ReadOnly, AsOf: v.At, Nodes: v.Nodes,
 		Denied: v.Denied, Things: d.matchingThings(v.Things), Sessions: v.Sessions,
-		Servers: doctor.Rows(v.Audit.Servers), Findings: nonNil(v.Audit.Findings),
+		Servers: doctor.Rows(v.Audit.Servers), Findings: nonNil(v.Audit.Findings), Moment: v.Moment.document(),
 	}
 	out.cutLists(limit, after)
 	out.Sessions = slices.Clone(out.Sessions)

@@ -26,6 +26,7 @@ type drawing struct {
 	*View
 	question
 	page *page
+	menu []*page
 	// Acts: users may change something.
 	Acts bool
 	err  error // the first of the templates'

@@ -169,7 +169,7 @@ func TestAwaitedLockComesFirst(t *testing.T) {
 			assert.NotContains(t, b.Key, last, "only there")
 		}
 	}
-	d := &drawing{View: v, page: menuPages()[0]}
+	d := &drawing{View: v, page: menuPages()[0], menu: menuPages()}
 	require.Len(t, d.Waits(), 1)
 	assert.Equal(t, last, d.Waits()[0].Thing.Path)
 	assert.Equal(t, recognize.Mutex, d.Waits()[0].Thing.Kind)

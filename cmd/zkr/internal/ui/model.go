@@ -73,6 +73,8 @@ type View struct {
 	Exists bool
 	// At is when this was put together.
 	At time.Time
+	// Moment is set in a view of the past; Audit, Feed and History are empty there.
+	Moment *Moment
 	// Audit is what the servers said last of themselves.
 	Audit doctor.Report
 	// Feed has the changes, the newest first.
@@ -130,6 +132,13 @@ func (m *Model) viewLocked() *View {
 	}
 	return m.lastView()
 }
+
+// viewAt returns the present view. Only a Past has others.
+func (m *Model) viewAt(context.Context, string) (*View, error) { return m.View(), nil }
+
+func (m *Model) changes() *web.Hub { return &m.Hub }
+
+func (m *Model) top() string { return m.root }
 
 // lastView is the newest view.
 func (m *Model) lastView() *View {

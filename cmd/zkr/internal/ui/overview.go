@@ -32,8 +32,16 @@ func (d *drawing) drawOverview() []web.Block {
 		d.renderBlock("waits", "half", firstOf(maxShort, d.Waits())),
 		d.renderBlock("leaders", "half", firstOf(maxShort, d.Kinds(recognize.Election))),
 		d.renderBlock("inprogress", "half", firstOf(maxShort, d.Kinds(recognize.Job, recognize.Rebalancer, recognize.Tasks))),
-		d.renderBlock("feed", "half", firstOf(maxShort, d.Feed)),
+		d.drawFeed(),
 	}
+}
+
+// drawFeed draws the last changes; on a page about the past, what happened around the moment.
+func (d *drawing) drawFeed() web.Block {
+	if d.Moment != nil {
+		return d.renderBlock("events", "half", d.listEvents())
+	}
+	return d.renderBlock("feed", "half", firstOf(maxShort, d.Feed))
 }
 
 // Trouble is a problem with its thing.
@@ -79,7 +87,7 @@ type tile struct {
 
 func (d *drawing) countTiles() []tile {
 	var out []tile
-	for _, p := range menuPages() {
+	for _, p := range d.menu {
 		if p.kinds == nil {
 			continue
 		}

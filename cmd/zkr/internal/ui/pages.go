@@ -62,8 +62,8 @@ type link struct {
 
 // menuLinks is the menu.
 func (d *drawing) menuLinks() []link {
-	out := make([]link, 0, len(menuPages()))
-	for _, p := range menuPages() {
+	out := make([]link, 0, len(d.menu))
+	for _, p := range d.menu {
 		n := link{At: p.at, Name: p.name, Here: d.page.at == p.at, Counted: p.kinds != nil, Gap: p.at == "/locks" || p.at == "/sessions"}
 		for _, t := range d.Things {
 			if slices.Contains(p.kinds, t.Kind) {

@@ -25,6 +25,8 @@ type question struct {
 	// Facet is the state of the shown things; "" for all. Order is that of a table.
 	Facet string
 	Order order
+	// Mark names the moment of a page about the past; empty for the newest.
+	Mark string
 	// Refused is the reason for not searching the filter; Filter then has only
 	// the beginning of the text.
 	Refused string
@@ -34,7 +36,7 @@ type question struct {
 
 func (s *server) parseQuestion(r *http.Request, p *page) *question {
 	form := r.URL.Query()
-	q := &question{Filter: form.Get("q"), Path: form.Get("path"), Page: 1, Facet: parseFacet(form.Get("state")), Order: parseOrder(form)}
+	q := &question{Filter: form.Get("q"), Path: form.Get("path"), Mark: form.Get("at"), Page: 1, Facet: parseFacet(form.Get("state")), Order: parseOrder(form)}
 	if q.Refused = explainRefusal(q.Filter); q.Refused != "" {
 		q.Filter = cutBeginning(q.Filter, maxFilter)
 	}
@@ -42,7 +44,7 @@ func (s *server) parseQuestion(r *http.Request, p *page) *question {
 		q.Page = n
 	}
 	if p.node && (q.Path == "" || session.ValidatePath(q.Path) != nil) {
-		q.Path = s.model.root
+		q.Path = s.top()
 	}
 	return q
 }

@@ -2,17 +2,32 @@ package ui
 
 import (
 	"context"
+	"crypto/rand"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/web"
 )
 
-// server shows a model.
+// source has the views that a server shows.
+type source interface {
+	// viewAt returns the view of a moment, or the newest one for "". The error is the cause of
+	// the end of ctx.
+	viewAt(ctx context.Context, at string) (*View, error)
+	// changes tell when there is another view.
+	changes() *web.Hub
+	// top is the path of the root.
+	top() string
+}
+
+// server shows a source.
 type server struct {
-	model *Model
+	source
+	model *Model // the source, if it is of the present
+	past  *Past  // or of the past
 	where string
 	of    string // distinguishes the server from others at the same address
 	asker asker
@@ -23,16 +38,8 @@ type server struct {
 // Handler shows a model. where names the ensemble on the pages. The handler
 // must be behind [web.Guard]. Default for actions: none, the handler only reads.
 func Handler(m *Model, where string, actions *Actions) http.Handler {
-	s := &server{model: m, where: where, of: where + "\x00" + m.root, actions: actions}
-	mux := http.NewServeMux()
-	for _, p := range menuPages() {
-		mux.HandleFunc("GET "+p.at+map[bool]string{true: "{$}"}[p.at == "/"], func(w http.ResponseWriter, r *http.Request) { s.servePage(w, r, p) })
-		mux.HandleFunc("GET /live"+p.at, func(w http.ResponseWriter, r *http.Request) { s.serveStream(w, r, p) })
-	}
-	mux.HandleFunc("GET /api/things", s.serveAPI)
-	mux.HandleFunc("GET "+web.Assets, web.Asset)
-	mux.HandleFunc("GET /", s.serveMissing)
-	reading := web.ReadOnly(web.Compress(mux))
+	s := &server{source: m, model: m, where: where, of: where + "\x00" + m.root, actions: actions}
+	reading := s.pages()
 	if actions == nil {
 		return reading
 	}
@@ -45,10 +52,48 @@ func Handler(m *Model, where string, actions *Actions) http.Handler {
 	})
 }
 
+// PastHandler shows the past. where names the files on the pages. The handler must be behind
+// [web.Guard].
+func PastHandler(p *Past, where string) http.Handler {
+	return (&server{source: p, past: p, where: where, of: where + "\x00" + rand.Text()}).pages()
+}
+
+// pages serves what can be read.
+func (s *server) pages() http.Handler {
+	mux := http.NewServeMux()
+	for _, p := range s.menu() {
+		mux.HandleFunc("GET "+p.at+map[bool]string{true: "{$}"}[p.at == "/"], func(w http.ResponseWriter, r *http.Request) { s.servePage(w, r, p) })
+		mux.HandleFunc("GET /live"+p.at, func(w http.ResponseWriter, r *http.Request) { s.serveStream(w, r, p) })
+	}
+	mux.HandleFunc("GET /api/things", s.serveAPI)
+	mux.HandleFunc("GET "+web.Assets, web.Asset)
+	if s.past != nil {
+		mux.HandleFunc("GET "+timeLineScript, serveTimeLine)
+	}
+	mux.HandleFunc("GET /", s.serveMissing)
+	return web.ReadOnly(web.Compress(mux))
+}
+
+// menu are the pages of the menu.
+func (s *server) menu() []*page {
+	if s.past == nil {
+		return menuPages()
+	}
+	return slices.DeleteFunc(menuPages(), func(p *page) bool { return p.aside })
+}
+
 // servePage writes a page.
 func (s *server) servePage(w http.ResponseWriter, r *http.Request, p *page) {
+	if s.redirect(w, r) {
+		return
+	}
 	q := s.parseQuestion(r, p)
-	regions, err := s.drawRegions(r.Context(), p, q)
+	v, err := s.viewAt(r.Context(), q.Mark)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	regions, err := s.drawRegions(r.Context(), v, p, q)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -61,22 +106,33 @@ func (s *server) servePage(w http.ResponseWriter, r *http.Request, p *page) {
 		f.Title = recognize.Text([]byte(q.Path), 80) + " · zkr ui"
 		f.Hidden["path"] = q.Path
 	}
-	f.Serve(w, r, q.statusCode())
+	if v.Moment != nil {
+		v.Moment.frame(&f)
+	}
+	f.Serve(w, r, max(q.statusCode(), v.Moment.statusCode()))
 }
 
 // serveStream keeps a page up to date.
 func (s *server) serveStream(w http.ResponseWriter, r *http.Request, p *page) {
 	q := s.parseQuestion(r, p)
-	web.Stream(w, r, &s.model.Hub, s.of, func() ([]web.Region, error) { return s.drawRegions(r.Context(), p, q) })
+	web.Stream(w, r, s.changes(), s.of, func() ([]web.Region, error) {
+		v, err := s.viewAt(r.Context(), q.Mark)
+		if err != nil {
+			return nil, err
+		}
+		return s.drawRegions(r.Context(), v, p, q)
+	})
 }
 
-// drawRegions draws a page's parts as of now.
-func (s *server) drawRegions(ctx context.Context, p *page, q *question) ([]web.Region, error) {
-	v := s.model.View()
-	if n, ok := v.Lookup(q.Path); ok && p.node && !v.Health.Stale && q.access.needsRefresh(n, time.Now()) {
+// drawRegions draws a page's parts.
+func (s *server) drawRegions(ctx context.Context, v *View, p *page, q *question) ([]web.Region, error) {
+	if n, ok := v.Lookup(q.Path); ok && p.node && s.model != nil && !v.Health.Stale && q.access.needsRefresh(n, time.Now()) {
 		q.access = s.asker.readAccess(ctx, s.model, n)
 	}
-	d := &drawing{View: v, question: *q, page: p, Acts: s.actions != nil}
+	d := &drawing{View: v, question: *q, page: p, menu: s.menu(), Acts: s.actions != nil}
+	if v.Moment != nil {
+		return d.drawPast()
+	}
 	blocks, err := d.drawPage()
 	if err != nil {
 		return nil, err
@@ -91,12 +147,18 @@ func (s *server) drawRegions(ctx context.Context, p *page, q *question) ([]web.R
 // serveMissing answers for a page that does not exist.
 func (s *server) serveMissing(w http.ResponseWriter, r *http.Request) {
 	p := &page{at: r.URL.Path, name: "Not found", draw: (*drawing).drawMissing}
-	regions, err := s.drawRegions(r.Context(), p, &question{})
+	q := s.parseQuestion(r, p)
+	v, err := s.viewAt(r.Context(), q.Mark)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	regions, err := s.drawRegions(r.Context(), v, p, &question{Mark: q.Mark})
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	web.Frame{Title: "Not found · zkr ui", Brand: "zkr ui", Where: s.where, Regions: regions, Keys: web.Keys()}.Serve(w, r, http.StatusNotFound)
+	web.Frame{Title: "Not found · zkr ui", Brand: "zkr ui", Home: v.Moment.home(), Where: s.where, Regions: regions, Keys: web.Keys()}.Serve(w, r, http.StatusNotFound)
 }
 
 // nodeURL is the page of a znode.

@@ -36,6 +36,8 @@ type leafPage struct {
 	// Asked is the time of the servers' answer in Access; zero without an
 	// answer.
 	Asked time.Time
+	// Past: the servers are not asked.
+	Past bool
 }
 
 // child is a line of the list of children.
@@ -49,7 +51,7 @@ type child struct {
 // drawTree draws a znode and its children.
 func (d *drawing) drawTree() []web.Block {
 	n, ok := d.Lookup(d.Path)
-	page := leafPage{Crumbs: d.pathCrumbs(), Up: parentPath(d.Root, d.Path)}
+	page := leafPage{Crumbs: d.pathCrumbs(), Up: parentPath(d.Root, d.Path), Past: d.Moment != nil}
 	if !ok {
 		page.Up = page.Crumbs[len(page.Crumbs)-1].Path
 		return []web.Block{d.renderBlock("crumbs", "", page), d.renderBlock("gone", "", d.Path)}

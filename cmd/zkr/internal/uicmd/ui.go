@@ -3,6 +3,7 @@ package uicmd
 import (
 	"context"
 	"errors"
+	"net/http"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -87,6 +88,7 @@ are compressed for clients that accept gzip.
   servers       the servers that were asked last: address, mode, version
   findings      what zkr doctor says of them, and of the znodes: level, name, where, evidence, meaning,
                 remedy, more (a section of the documentation)
+  moment        with --history: the moment, see below
   next          if a limit left elements out: the value for after
 
 By its kind, a thing also has some of these fields:
@@ -111,6 +113,31 @@ By its kind, a thing also has some of these fields:
   tasks         counts (by state), total, max, open, master, workers, trouble ...
   shares        mode, epoch, generation, coordinator, members, resources, moves ...
 
+With --history, zkr ui asks no server: it shows the same pages as of any moment of the past,
+from the transaction logs and snapshots of servers, or from a recording of zkr record, as
+"zkr history" does. DIR is the dataDir of a server, or DIR,DIR if the server has a
+dataLogDir, too; NAME=DIR names the server; with several servers, --history is given for
+each. The pages have a time line to drag and to play. Each address names its moment:
+?at=0x200000017 is the state after a transaction, ?at=2026-11-28T03:12:00Z that of a time;
+03:12 and 90m (ago) lead to such an address. In a recording, ?at=2026-11-28T03:12:00Z~2 is
+the state after the second of several changes of one time. zkr ui reads all of the files
+once, and shows how much has been read; then a moment is found in less than a second. What
+a running server writes later is not read. Gaps, damage and missing files are marked on the
+time line, and told on the pages that they concern. Access lists, the values that counters
+had before, and the page of the servers are not shown. GET /api/things?at=... answers
+with the state of a moment. Its field moment has:
+
+  at, first, last             the moment, and the first and last known states, as values
+                              for ?at=
+  previous, next              the events around it, likewise
+  read_percent                below 100 while the files are read for the first time; then
+                              loaded is false
+  zxid, time                  the last transaction up to the moment, as far as known
+  before_first, after_last    true if the files do not reach to the moment
+  remarks                     why the state may be wrong or unknown
+  events                      at, time, event (came, granted, ended), later (than the
+                              moment), stay (a line of zkr history in JSON)
+
 Fields keep their names and meanings; later versions may add fields. Times are in
 RFC 3339, sessions are hexadecimal text. A field without a value may be missing, or null.
 `
@@ -121,6 +148,7 @@ type dashboard struct {
 	hosts        []string
 	access       access
 	actions      bool
+	history      []string
 }
 
 // ui is "zkr ui".
@@ -135,11 +163,16 @@ func (a *app) ui() *cobra.Command {
 			"  zkr ui --servers zk1:2181,zk2:2181,zk3:2181 --root /apps\n" +
 			"  zkr ui --listen 0.0.0.0:8380 --allow-remote --host zk-ui.example.org --web-config web.yml\n" +
 			"  zkr ui --trust-header X-Forwarded-User --host zk-ui.example.org --actions\n" +
+			"  zkr ui --history /var/lib/zookeeper\n" +
+			"  zkr ui --history zk1=/copy/1 --history zk2=/copy/2 --root /locks\n" +
 			"  curl -s http://127.0.0.1:8380/api/things | jq '.things[] | select(.problems)'",
 		Args: cobra.NoArgs,
 		RunE: cli.RunE(func(cmd *cobra.Command, _ []string) error {
 			if err := d.check(); err != nil {
 				return err
+			}
+			if len(d.history) > 0 {
+				return a.showPast(cmd, d)
 			}
 			return a.Follow(cmd.Context(), func(ctx context.Context, client *session.Client) error {
 				return a.serveUI(ctx, client, d)
@@ -152,6 +185,7 @@ func (a *app) ui() *cobra.Command {
 	f.StringSliceVar(&d.hosts, "host", nil, "further host `names` that requests may use; with --allow-remote, IP addresses are always accepted")
 	d.access.addFlags(f)
 	f.BoolVar(&d.actions, "actions", false, "let authenticated users break locks, depose leaders, cancel and retry tasks, and pause queues; needs a user's name: --web-config or --trust-header")
+	f.StringArrayVar(&d.history, "history", nil, "show the past, from the files of a server or of a recording in `[NAME=]DIR`; may be repeated")
 	return cmd
 }
 
@@ -176,24 +210,37 @@ func (d *dashboard) check() error {
 
 // serveUI serves the page until ctx ends, or the tree cannot be read.
 func (a *app) serveUI(ctx context.Context, client *session.Client, d dashboard) error {
-	l, err := web.Listen(ctx, d.listen, d.access.remote)
-	if err != nil {
-		return cli.ExplainOccupiedPort("zkr ui", err)
-	}
 	servers, _ := a.ConnectString() // checked when the client connected
 	model := ui.NewModel(client, d.root)
 	if !a.Flags.TLS {
 		model.Auditor = &doctor.Auditor{}
 	}
-	handler := web.Guard(web.Hosts{Remote: d.access.remote, Names: d.hosts}, d.access.protect(ui.Handler(model, servers, a.actions(d))))
-	if warning := d.access.warning(); warning != "" {
-		a.Note("%s", warning)
-	}
 	says := "shows the znodes, and changes nothing"
 	if d.actions {
 		says = "shows the znodes, and lets users act"
 	}
-	if err := a.PrintAddress(d.access.file.URL(l), says); err != nil {
+	return a.serve(ctx, d, site{ui.Handler(model, servers, a.actions(d)), says, model.Run})
+}
+
+// site is what is served.
+type site struct {
+	handler http.Handler
+	says    string
+	// run keeps the content up to date until its context ends, or the content cannot be read.
+	run func(context.Context) error
+}
+
+// serve serves a site until ctx ends, or its content cannot be read.
+func (a *app) serve(ctx context.Context, d dashboard, s site) error {
+	l, err := web.Listen(ctx, d.listen, d.access.remote)
+	if err != nil {
+		return cli.ExplainOccupiedPort("zkr ui", err)
+	}
+	handler := web.Guard(web.Hosts{Remote: d.access.remote, Names: d.hosts}, d.access.protect(s.handler))
+	if warning := d.access.warning(); warning != "" {
+		a.Note("%s", warning)
+	}
+	if err := a.PrintAddress(d.access.file.URL(l), s.says); err != nil {
 		_ = l.Close()
 		return err
 	}
@@ -202,7 +249,7 @@ func (a *app) serveUI(ctx context.Context, client *session.Client, d dashboard) 
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	// Waited for above; ends with ctx, or when the tree cannot be read.
-	watching.Go(func() { cancel(model.Run(ctx)) })
+	watching.Go(func() { cancel(s.run(ctx)) })
 	err = web.Serve(ctx, d.access.file.Listener(l), handler)
 	cancel(err)
 	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {

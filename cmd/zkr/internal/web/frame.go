@@ -1,12 +1,14 @@
 package web
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
 	"html/template"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"time"
 )
@@ -27,6 +29,8 @@ type Frame struct {
 	Title string
 	// Brand stands in the corner, Where beside it: the name of the shown system.
 	Brand, Where string
+	// Home is the target of the brand. Default: "/".
+	Home string
 	// Filter is the text in the search field. Without Filter and FilterHint, the
 	// page has no search field.
 	Filter, FilterHint string
@@ -34,10 +38,12 @@ type Frame struct {
 	Hidden map[string]string
 	// Live is the path of the page's stream. Default: no updates.
 	Live string
+	// Refresh: a browser without scripts loads the page again every two seconds.
+	Refresh bool
 	// Of distinguishes the page from another server's page at the same address;
 	// Stream gets the same value.
 	Of string
-	// Regions: "nav", "status" and "main".
+	// Regions: "nav", "status" and "main"; and "time" above the main part, if there is one.
 	Regions []Region
 	// Keys are told with "?".
 	Keys []Shortcut
@@ -65,14 +71,16 @@ func identity(of string) string {
 // Serve writes the page.
 func (f Frame) Serve(w http.ResponseWriter, r *http.Request, code int) {
 	now := time.Now()
+	f.Home = cmp.Or(f.Home, "/")
 	data := struct {
 		Frame
 		Now     int64
+		Timed   bool
 		Digest  string
 		ID      string
 		Part    map[string]template.HTML
 		Version map[string]string
-	}{f, now.UnixMilli(), digest(f.Regions), identity(f.Of), map[string]template.HTML{}, map[string]string{}}
+	}{f, now.UnixMilli(), slices.ContainsFunc(f.Regions, func(r Region) bool { return r.Name == "time" }), digest(f.Regions), identity(f.Of), map[string]template.HTML{}, map[string]string{}}
 	for _, region := range f.Regions {
 		var out strings.Builder
 		region.write(&out, now)

@@ -32,6 +32,14 @@ type Recognizer struct {
 	due map[string]time.Time
 }
 
+// Fork returns a recognizer with the same world. Updates of one do not change the world of the
+// other one.
+func (r *Recognizer) Fork() *Recognizer {
+	out := *r
+	out.due = maps.Clone(r.due)
+	return &out
+}
+
 // Delta is a world, and the things by which it differs from the previous world.
 // For changed things, Gone has the former state.
 type Delta struct {

@@ -92,6 +92,7 @@
   };
 
   let source = null, retry = 0, failures = 0;
+  let wanted = null; // the parameters that the page is to be shown with, until it is
   const close = () => {
     clearTimeout(retry);
     source?.close();
@@ -102,7 +103,7 @@
     close();
     if (!body.dataset.live || document.hidden) return;
     heard = Date.now();
-    const params = new URLSearchParams(location.search);
+    const params = new URLSearchParams(wanted ?? location.search);
     if (have) params.set("have", have);
     const own = new EventSource(body.dataset.live + "?" + params);
     source = own;
@@ -127,8 +128,11 @@
       for (const [name, list] of Object.entries(update.regions)) {
         if (!apply(name, list)) return connect("");
       }
+      if (wanted) history.replaceState(null, "", "?" + wanted);
+      wanted = null;
       tick(document);
       mark(false);
+      document.dispatchEvent(new Event("live:shown"));
       body.dataset.updates = String(Number(body.dataset.updates || 0) + 1);
     });
     own.onerror = () => { if (own === source) lose(Date.now()); };
@@ -137,6 +141,8 @@
   // later.
   const lose = (then) => {
     close();
+    wanted = null; // the page stays as it is
+    document.dispatchEvent(new Event("live:cut"));
     body.dataset.stream = "cut";
     silent ||= then;
     if (++failures > 1) body.classList.add("cut");
@@ -170,6 +176,7 @@
       else url.searchParams.delete("q");
       url.searchParams.delete("page");
       history.replaceState(null, "", url);
+      wanted = null;
       if (body.dataset.live) connect("");
       else location.reload();
     }, 120);
@@ -233,5 +240,8 @@
     }
     if (done) event.preventDefault();
   });
+  // For further scripts of a page: show shows the page with other parameters, without loading it
+  // again; the address follows when the page has. keys are the actions of keys.
+  window.live = { show: (params) => { wanted = new URLSearchParams(params); connect(""); }, keys: actions };
   body.dataset.ready = "yes";
 })();
