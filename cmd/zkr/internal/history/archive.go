@@ -64,6 +64,9 @@ func (a *Archive) Read(ctx context.Context) error {
 	b.recorded = a.origin.Recording != nil
 	began := time.Now()
 	r, err := a.origin.Reader(ctx, a.asked, b.options())
+	if err != nil && len(b.remarks) > 0 { // as of a damaged snapshot
+		return fmt.Errorf("%w (%v)", err, b.remarks[0])
+	}
 	if err != nil {
 		return err
 	}
@@ -121,6 +124,9 @@ func (a *Archive) whole() *archived {
 
 // take takes the turn to read files. The caller calls leave.
 func (a *Archive) take(ctx context.Context) (leave func(), err error) {
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("history: %w", context.Cause(ctx))
+	}
 	select {
 	case a.turn <- struct{}{}:
 		return func() { <-a.turn }, nil

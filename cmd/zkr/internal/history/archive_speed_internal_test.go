@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 )
 
 // write writes the turns into log files of 100,000 transactions, as servers do.
-func (s *turns) write(b *testing.B, dir string) {
+func (s *turns) write(b testing.TB, dir string) {
 	b.Helper()
 	m, first := logtest.New(), txnlog.Zxid(1)
 	save := func() {
@@ -42,16 +43,40 @@ func (s *turns) write(b *testing.B, dir string) {
 	}
 }
 
+// openTurns is an archive of turns that has not been read.
+func openTurns(b testing.TB, s *turns) *Archive {
+	b.Helper()
+	dir := b.TempDir()
+	s.write(b, dir)
+	f, err := txnlog.OpenFolder("server", dir)
+	require.NoError(b, err)
+	return NewArchive(&Origin{Servers: []*txnlog.Folder{f}}, "/")
+}
+
+// The memory of the kept states is no more than what is counted.
+func TestKeptMemoryIsCounted(t *testing.T) {
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc) //nolint:gosec // below 8 EiB
+	}
+	a := openTurns(t, &turns{locks: 500, waiters: 3, n: 40_000})
+	before := heap()
+	require.NoError(t, a.Read(t.Context()))
+	grown, all := heap()-before, a.whole().checkpoints
+	counted := sizeOf(all) + all[0].size
+	require.Greater(t, len(all), 5)
+	require.Less(t, grown, counted, "counted %d KiB", counted>>10)
+	require.Greater(t, grown, counted/10, "the count tells something")
+}
+
 // BenchmarkArchive says how long the first reading of 200,000 transactions takes, and then a look
 // at a moment at random.
 func BenchmarkArchive(b *testing.B) {
 	for _, c := range []struct{ locks, waiters int }{{100, 3}, {2000, 3}, {20_000, 3}} {
 		b.Run(fmt.Sprintf("locks=%d/waiters=%d", c.locks, c.waiters), func(b *testing.B) {
-			dir := b.TempDir()
-			(&turns{locks: c.locks, waiters: c.waiters, n: 200_000}).write(b, dir)
-			f, err := txnlog.OpenFolder("server", dir)
-			require.NoError(b, err)
-			a := NewArchive(&Origin{Servers: []*txnlog.Folder{f}}, "/")
+			a := openTurns(b, &turns{locks: c.locks, waiters: c.waiters, n: 200_000})
 			began := time.Now()
 			require.NoError(b, a.Read(b.Context()))
 			first := time.Since(began)

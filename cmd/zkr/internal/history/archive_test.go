@@ -37,7 +37,20 @@ func sceneOrigin(t *testing.T) *history.Origin {
 func recordedScene(t *testing.T) *history.Origin {
 	t.Helper()
 	dir := t.TempDir()
-	recordLog(t, openScene(t), dir)
+	recordLog(t, openScene(t), dir, false)
+	return &history.Origin{Recording: openRecording(t, dir)}
+}
+
+// rotatedScene is the scene as a recording of many files, of which some may be missing.
+func rotatedScene(t *testing.T, missing ...int) *history.Origin {
+	t.Helper()
+	dir := t.TempDir()
+	recordLog(t, openScene(t), dir, true)
+	f := openRecording(t, dir)
+	require.Greater(t, len(f.Files), 4)
+	for _, i := range missing {
+		require.NoError(t, os.Remove(f.Files[i].Path))
+	}
 	return &history.Origin{Recording: openRecording(t, dir)}
 }
 
@@ -103,18 +116,20 @@ func shown(t *testing.T, s *history.State) string {
 // The state of each mark is the same, however many states are kept: the transactions behind a
 // kept state lead to what those from the beginning lead to.
 func TestStateIsTheSameFromEachKeptState(t *testing.T) {
-	for name, origin := range map[string]*history.Origin{"logs": sceneOrigin(t), "recording": recordedScene(t)} {
+	for name, origin := range map[string]*history.Origin{
+		"logs": sceneOrigin(t), "recording": recordedScene(t), "recording of many files": rotatedScene(t), "files are missing": rotatedScene(t, 1, 3),
+	} {
 		t.Run(name, func(t *testing.T) {
 			from := archiveOf(t, origin, "/", 1<<40)
 			marks := marksOf(t, from, origin)
-			require.Greater(t, len(marks), 20)
+			require.Greater(t, len(marks), 8)
 			var want []string
 			for _, m := range marks {
 				s := stateOf(t, from, m)
 				require.Equal(t, m, s.Mark)
 				want = append(want, shown(t, s))
 			}
-			require.Greater(t, len(slices.Compact(slices.Clone(want))), 20)
+			require.Greater(t, len(slices.Compact(slices.Clone(want))), 8)
 			for _, span := range []int64{1, 3} {
 				a := archiveOf(t, origin, "/", span)
 				kept, _ := a.Kept()
@@ -151,6 +166,27 @@ func TestMarkOfAnEventIsTheStateAfterIt(t *testing.T) {
 				m = next
 			}
 			require.GreaterOrEqual(t, granted, 6)
+		})
+	}
+}
+
+// The way back from the last event is the way to it.
+func TestPreviousAndNextEventsAreInOneOrder(t *testing.T) {
+	for name, origin := range map[string]*history.Origin{"logs": sceneOrigin(t), "recording": recordedScene(t), "recording of many files": rotatedScene(t), "files are missing": rotatedScene(t, 2)} {
+		t.Run(name, func(t *testing.T) {
+			a := archiveOf(t, origin, "/", 2)
+			o, _ := a.Overview()
+			var forth, back []history.Mark
+			for m := stateOf(t, a, o.FirstMark).Following(); m != nil; m = stateOf(t, a, *m).Following() {
+				forth = append(forth, *m)
+			}
+			require.Greater(t, len(forth), 8)
+			back = append(back, forth[len(forth)-1])
+			for m := stateOf(t, a, back[0]).Previous; m != nil; m = stateOf(t, a, *m).Previous {
+				back = append(back, *m)
+			}
+			slices.Reverse(back)
+			require.Equal(t, forth, back)
 		})
 	}
 }

@@ -27,6 +27,23 @@
 // Snapshot.End. A hold of that state was granted before; Stay.Granted is nil, and Stay.Before
 // true.
 //
+// # Any moment
+//
+// An Archive finds the state of any moment again. Its first reading keeps checkpoints: what has
+// changed in the znodes, and in the stays that last, since the checkpoint before. Beside the
+// first state they take 256 MiB at most; when they take more, every second one is left to its
+// neighbors. A look restores the checkpoint before the moment, and reads the transactions
+// behind it. Of a log of 200,000 transactions, a look took 0.12 s with 100 locks, 0.19 s with
+// 2,000, and 0.7 s with 20,000 locks and 60,000 contenders, on one processor; the first reading
+// took 3 to 5 s.
+//
+// A Mark names a state: by a zxid, because several transactions share a millisecond, and clocks
+// may go back; in a recording, which has no order of zxids, by a time and the number of changes
+// of that time.
+//
+// Where transactions are missing in the logs, all later states are doubtful, because what the
+// transactions changed is unknown. A recording goes on with a whole state.
+//
 // # Recordings
 //
 // A recording (package recording) has what a client saw. The entry of a client has the time

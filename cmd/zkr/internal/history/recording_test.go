@@ -3,6 +3,7 @@ package history_test
 import (
 	"errors"
 	"io"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -38,11 +39,13 @@ func visible(outline string) string {
 	return out.String()
 }
 
-// recordLog writes the transactions of a log as a client would see them that misses nothing.
-func recordLog(t *testing.T, f *txnlog.Folder, dir string) {
+// recordLog writes the transactions of a log as a client would see them that misses nothing. With
+// noise, each transaction is followed by a change that cannot be compressed, in files of 4 KiB.
+func recordLog(t *testing.T, f *txnlog.Folder, dir string, noise bool) {
 	t.Helper()
-	w, err := recording.NewWriter(dir, "/", nil)
+	w, err := recording.NewWriter(dir, "/", &recording.Options{MaxFile: 4 << 10})
 	require.NoError(t, err)
+	random := rand.New(rand.NewPCG(1, 2))
 	txns := f.Transactions(nil)
 	state := map[string]*recording.Znode{}
 	for begun := false; ; {
@@ -77,6 +80,13 @@ func recordLog(t *testing.T, f *txnlog.Folder, dir string) {
 				require.NoError(t, w.Append(next.SetRecord(txn.Time)))
 			}
 		}
+		if noise {
+			z := &recording.Znode{Path: "/noise", Size: 900, Stat: recording.Stat{Czxid: 1, Mzxid: zxid, Ctime: 1, Mtime: ms, Version: int32(zxid)}}
+			for len(z.Data) < z.Size {
+				z.Data = append(z.Data, byte(random.Uint32()))
+			}
+			require.NoError(t, w.Append(z.SetRecord(txn.Time)))
+		}
 	}
 	require.NoError(t, txns.Close())
 	require.NoError(t, w.Close("stopped"))
@@ -87,7 +97,7 @@ func recordLog(t *testing.T, f *txnlog.Folder, dir string) {
 func TestHistoryOfARecordingIsThatOfTheLog(t *testing.T) {
 	logged := read(t, "/", openScene(t))
 	dir := t.TempDir()
-	recordLog(t, openScene(t), dir)
+	recordLog(t, openScene(t), dir, false)
 	recorded := readRecording(t, "/", dir)
 	require.Equal(t, visible(logged.outline()), recorded.outline())
 	require.Empty(t, recorded.findings)

@@ -7,4 +7,9 @@
 // znode: since when contenders hold, and former values of counters. [Handler]
 // shows the view (package web). The dashboard never writes, and reads only the
 // tree and, for a page about one znode, its access list.
+//
+// A [Past] has the views of an archive (package history) instead, and [PastHandler] shows them
+// on the same pages. A page about the past has a stream like all pages: it tells how much of
+// the files has been read, and brings another moment when the time line asks for one. All links
+// keep the moment (keepMoment).
 package ui
