@@ -61,7 +61,7 @@ func (a *Archive) Read(ctx context.Context) error {
 	a.turn <- struct{}{} // free, as State fails before
 	defer func() { <-a.turn }()
 	b := &builder{bounds: a.bounds, all: []*checkpoint{newCheckpoint()}}
-	b.recorded = a.origin.Recording != nil
+	b.recorded, b.shared = a.origin.Recording != nil, len(a.origin.Servers) > 1
 	began := time.Now()
 	r, err := a.origin.Reader(ctx, a.asked, b.options())
 	if err != nil && len(b.remarks) > 0 { // as of a damaged snapshot

@@ -396,6 +396,25 @@ func TestStatesBehindMissingTransactionsAreDoubtful(t *testing.T) {
 	require.Equal(t, shown(t, stateOf(t, whole, before)), shown(t, stateOf(t, a, before)), "what could be read before is right")
 }
 
+// Damage of one server casts no doubt if another server has the transactions.
+func TestDamageThatAnotherServerMakesUpFor(t *testing.T) {
+	dir := copyFiles(t, "testdata/scene/log.1", "testdata/scene/snapshot.0")
+	path := filepath.Join(dir, "log.1")
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	b[len(b)/2] ^= 0xff
+	require.NoError(t, os.WriteFile(path, b, 0o600))
+	origin := openLogs(t, dir)
+	origin.Servers = append(origin.Servers, openScene(t))
+	a := archiveOf(t, origin, "/", 3)
+	o, _ := a.Overview()
+	require.NotEmpty(t, o.Remarks)
+	last := stateOf(t, a, o.LastMark)
+	require.Empty(t, last.Doubts)
+	whole := archiveOf(t, sceneOrigin(t), "/", 3)
+	require.Equal(t, shown(t, stateOf(t, whole, o.LastMark)), shown(t, last))
+}
+
 // A leader's clock may be behind that of the former leader: the order is that of the zxids, and
 // the state of a time is that before the first transaction that is later.
 func TestClockThatWasSetBack(t *testing.T) {

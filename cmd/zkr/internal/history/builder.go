@@ -19,6 +19,7 @@ type builder struct {
 	count
 	bounds bounds // its span grows
 	begun  bool
+	shared bool // by several servers
 	// all are the checkpoints. The last one is being made, and is no state yet.
 	all []*checkpoint
 
@@ -56,7 +57,11 @@ func (b *builder) remark(f txnlog.Finding) {
 		b.omitted++
 		return
 	}
-	b.remarks = append(b.remarks, Remark{Finding: f, Mark: b.mark(), At: b.at.Time, n: b.n, recorded: b.recorded})
+	r := Remark{Finding: f, Mark: b.mark(), At: b.at.Time, n: b.n, recorded: b.recorded, shared: b.shared}
+	if !b.begun {
+		r.n = -1
+	}
+	b.remarks = append(b.remarks, r)
 }
 
 // keep notes that a stay lasts, or has ended.

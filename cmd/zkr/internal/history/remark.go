@@ -12,8 +12,10 @@ type Remark struct {
 	Mark Mark
 	At   time.Time // of the transaction of Mark
 
-	n        int64
-	recorded bool
+	// n is the transaction of Mark, or -1 before the first state.
+	n int64
+	// recorded: the files are a recording. shared: several servers have the transactions.
+	recorded, shared bool
 }
 
 // hides reports whether nothing was recorded at a moment.
@@ -25,13 +27,14 @@ func (r *Remark) hides(at time.Time) bool {
 func (r *Remark) isTime() bool { return r.Kind == txnlog.Gap && !r.Since.IsZero() }
 
 // casts reports whether the remark casts doubt on the state after the n-th transaction. A
-// recording goes on with a whole state after damage.
+// recording goes on with a whole state after damage. Another server may have the transactions:
+// if all servers lack them, there is a gap, too.
 func (r *Remark) casts(n int64) bool {
 	switch r.Kind {
 	case txnlog.Gap:
 		return !r.recorded && n > r.n
 	case txnlog.Damaged, txnlog.Vanished:
-		return n == r.n || n > r.n && !r.recorded
+		return !r.shared && r.n >= 0 && (n == r.n || n > r.n && !r.recorded)
 	case txnlog.Conflict, txnlog.Disorder:
 		return n >= r.n && !r.recorded
 	case txnlog.HalfWritten, txnlog.Misnamed, txnlog.Missing:

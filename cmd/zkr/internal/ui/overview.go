@@ -26,7 +26,7 @@ func (d *drawing) drawOverview() []web.Block {
 		}
 		return d.endList(out, p.All, p)
 	}
-	return []web.Block{
+	out := []web.Block{
 		d.renderBlock("problems", "", d.listProblems()),
 		d.renderBlock("tiles", "", d.countTiles()),
 		d.renderBlock("waits", "half", firstOf(maxShort, d.Waits())),
@@ -34,6 +34,10 @@ func (d *drawing) drawOverview() []web.Block {
 		d.renderBlock("inprogress", "half", firstOf(maxShort, d.Kinds(recognize.Job, recognize.Rebalancer, recognize.Tasks))),
 		d.drawFeed(),
 	}
+	if d.Moment != nil && len(d.Moment.Overview.Remarks) > 0 {
+		out = append(out, d.renderBlock("remarks", "", d.Moment.Overview))
+	}
+	return out
 }
 
 // drawFeed draws the last changes; on a page about the past, what happened around the moment.

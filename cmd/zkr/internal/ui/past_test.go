@@ -271,6 +271,7 @@ func TestDamageIsToldOnThePage(t *testing.T) {
 	assert.Contains(t, last, "The state may be wrong: 2 findings about the files up to here.")
 	assert.Contains(t, last, "corrupt")
 	assert.Contains(t, last, `<rect class="gap"`)
+	assert.Contains(t, a.page("/"), "About the files")
 	first := a.page("/locks?at=0x5")
 	assert.NotContains(t, first, "The state may be wrong")
 	assert.Contains(t, first, `<rect class="gap"`)

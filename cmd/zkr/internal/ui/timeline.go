@@ -87,6 +87,9 @@ func newTimeLine(o *history.Overview) timeLine {
 	for _, r := range o.Remarks {
 		if from, to, unknown := r.Unknown(); unknown {
 			x := place(from)
+			if last := len(line.Gaps) - 1; last >= 0 && x < line.Gaps[last].X+line.Gaps[last].Width && place(to) <= x+1 {
+				continue // it cannot be told from the one before
+			}
 			line.Gaps = append(line.Gaps, gap{x, max(2, place(to)-x), r.String()})
 		}
 	}

@@ -121,7 +121,7 @@ each. The pages have a time line to drag and to play. Each address names its mom
 ?at=0x200000017 is the state after a transaction, ?at=2026-11-28T03:12:00Z that of a time;
 03:12 and 90m (ago) lead to such an address. In a recording, ?at=2026-11-28T03:12:00Z~2 is
 the state after the second of several changes of one time. zkr ui reads all of the files
-once, and shows how much has been read; then a moment is found in less than a second. What
+once, and shows how much has been read; then a moment usually takes less than a second. What
 a running server writes later is not read. Gaps, damage and missing files are marked on the
 time line, and told on the pages that they concern. Access lists, the values that counters
 had before, and the page of the servers are not shown. GET /api/things?at=... answers
