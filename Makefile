@@ -87,7 +87,7 @@ newer: ## the tests with a real server on ZooKeeper 3.9.3, of Debian's next rele
 
 upgrade: ## servers are upgraded to ZooKeeper 3.9.3 and back, one by one, while everything is held
 	ZKTEST_NEXT_HOME=$$(scripts/fetch-zookeeper.sh) && export ZKTEST_NEXT_HOME ZKTEST_REQUIRE_REAL=1 ZKTEST_MODE=jars && \
-	$(GO) test -count=1 -v -run Replaced ./internal/heldtest
+	$(GO) test -count=1 -v -run 'Replaced|TwoVersions' ./internal/heldtest ./cmd/zkr
 
 ztest: ## the rows Z1 to Z17 of the requirements at full length
 	ZKTEST_SEEDS=2 $(GO) test -count=1 -timeout $(SOAK_TIMEOUT) -v -run TestRandomHistories_Z1_Z17 ./rebalanser

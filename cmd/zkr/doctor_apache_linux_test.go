@@ -134,8 +134,7 @@ var stateFindings = []string{
 }
 
 // TestDoctorOnAnAilingApacheEnsemble brings about one fault after the other, sees its finding,
-// and repairs it. Not here: more than a million watches, clocks that differ, and a lock that
-// a cut connection costs.
+// and repairs it. The tests of rarer faults have servers of their own: doctor_rare_linux_test.go.
 func TestDoctorOnAnAilingApacheEnsemble(t *testing.T) {
 	t.Parallel()
 	a := newAiling(t, &apache.Options{
