@@ -64,7 +64,7 @@ func Clients(all []*Server) map[recognize.SessionID]recognize.Connection {
 			}
 			next := recognize.Connection{
 				Client: c.client + ":" + c.port, Server: s.Address, Since: c.since,
-				Timeout: c.timeout.Milliseconds(), Silent: (newest - c.answered).Milliseconds(),
+				Timeout: int(c.timeout.Milliseconds()), Silent: int((newest - c.answered).Milliseconds()),
 			}
 			// A session that has moved may still have its former connection.
 			if former, ok := out[recognize.SessionID(id)]; !ok || former.Since.Before(next.Since) {

@@ -82,7 +82,7 @@ func TestClientsAndFindingsAboutZnodesAreShown(t *testing.T) {
 	at := document.Sessions[0].Connection
 	require.NotNil(t, at)
 	assert.Equal(t, s.srv.Addr(), at.Server)
-	assert.Equal(t, lasting.Milliseconds(), at.Timeout)
+	assert.EqualValues(t, lasting.Milliseconds(), at.Timeout)
 	assert.False(t, at.Since.IsZero())
 	_, text, _ = get(t, base+"/sessions?q="+at.Client)
 	has(t, text, at.Client, "found by the client's address")

@@ -32,8 +32,8 @@ type Connection struct {
 	Since time.Time `json:"since"`
 	// Timeout is that of the session, and Silent is for how long at least the server had not
 	// heard of the client: both in milliseconds.
-	Timeout int64 `json:"timeout_ms"`
-	Silent  int64 `json:"silent_ms"`
+	Timeout int `json:"timeout_ms"`
+	Silent  int `json:"silent_ms"`
 }
 
 // Name is the name to show for the session.
