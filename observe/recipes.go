@@ -43,7 +43,8 @@ type TransactionEnded struct {
 	// out.
 	Unknown int
 	Took    time.Duration
-	// Err is the error that Apply returns, which may be the error of the function.
+	// Err is the error that Apply returns, which may be the error of the function; or says
+	// that the function has panicked.
 	Err error
 }
 

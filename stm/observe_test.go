@@ -113,3 +113,26 @@ func TestObserverMayApplyATransaction(t *testing.T) {
 		require.Equal(w, 22, w.numberAt("/a"))
 	})
 }
+
+// A transaction whose function panics ends for its observer, too.
+func TestTransactionWhoseFunctionPanicsEnds(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		w.createZeros("/a")
+		var ends []observe.TransactionEnded
+		c := w.ClientWith(session.Options{Observer: observe.Func(func(_ context.Context, e observe.Event) {
+			if e, ok := e.(observe.TransactionEnded); ok {
+				ends = append(ends, e)
+			}
+		})})
+		txs := stm.New(c, markers, nil)
+		require.PanicsWithValue(w, "broken", func() {
+			_ = txs.Apply(w.Ctx, func(*stm.Tx) error { panic("broken") })
+		})
+		require.Len(w, ends, 1)
+		require.ErrorContains(w, ends[0].Err, "panicked")
+		require.Equal(w, 1, ends[0].Attempts)
+		w.apply(txs, func(tx *stm.Tx) error { return add(tx, "/a", 1) })
+		require.Len(w, ends, 2)
+		require.NoError(w, ends[1].Err)
+	})
+}

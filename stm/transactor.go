@@ -2,6 +2,7 @@ package stm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -147,7 +148,7 @@ const opApply = "apply"
 // znodes. A write that a later write of the same znode replaced has no result.
 // The results are nil if f wrote nothing, or if the reply to the transaction
 // was lost.
-func (t *Transactor) ApplyResults(ctx context.Context, f func(tx *Tx) error) ([]session.Result, error) {
+func (t *Transactor) ApplyResults(ctx context.Context, f func(tx *Tx) error) (results []session.Result, err error) {
 	t = receiver.OrZero(t)
 	if err := holding.Begin(ctx, t.client, "New", t.err, ErrInvalidArgument); err != nil {
 		return nil, failure(ctx, opApply, t.dir, err)
@@ -157,12 +158,19 @@ func (t *Transactor) ApplyResults(ctx context.Context, f func(tx *Tx) error) ([]
 	}
 	began := time.Now()
 	r := &run{t: t, f: f}
-	results, err := r.apply(ctx)
-	if to := t.client.Observer(); to != nil {
-		to.Observe(ctx, observe.TransactionEnded{Attempts: r.attempts, Unknown: r.unanswered, Took: time.Since(began), Err: err})
-	}
+	err = errPanicked // unless apply returns
+	defer func() {
+		if to := t.client.Observer(); to != nil {
+			to.Observe(ctx, observe.TransactionEnded{Attempts: r.attempts, Unknown: r.unanswered, Took: time.Since(began), Err: err})
+		}
+	}()
+	results, err = r.apply(ctx)
 	return results, err
 }
+
+// errPanicked is what the observer sees of a transaction whose function panics, or ends
+// its goroutine.
+var errPanicked = errors.New("the function of the transaction panicked")
 
 // send sends the request of a transaction with writes.
 func (t *Transactor) send(ctx context.Context, s *session.Session, tx *Tx, p plan) ([]session.Result, error) {
