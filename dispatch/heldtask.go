@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -145,7 +146,7 @@ func (h *heldTask) writeOutcome(next record, output []byte) {
 			h.kept, h.lost = nil, context.Cause(ctx)
 			return
 		case at == path && errors.Is(reason, session.ErrNoNode):
-			if h.kept = nil; !h.unanswered {
+			if h.kept = nil; !h.unanswered || h.wasNotWritten(ctx, next) {
 				h.lost = errGone
 				return
 			}
@@ -194,6 +195,21 @@ func (h *heldTask) writeOutcomeOnce(ctx context.Context, path string, next recor
 		h.ws.clock.noteWrite(h.ws.s, results[1].Stat) // of the task
 	}
 	return deleted, err
+}
+
+// wasNotWritten reports whether the task, read now, shows that a write of next without a
+// reply was not applied: another client has ended the assignment. Later changes of the
+// task, or its removal, hide that; the write is then taken for applied, as most are.
+func (h *heldTask) wasNotWritten(ctx context.Context, next record) bool {
+	r := newReading(ctx, h.ws.s)
+	node := r.Get(h.ws.taskPath(h.Task.ID))
+	switch {
+	case r.Err != nil || !node.Exists:
+		return false
+	case node.Stat.Version == h.Version+1:
+		return !bytes.Equal(node.Data, encode(next))
+	}
+	return node.Stat.Version <= h.Version
 }
 
 // reportOutcomeWritten reports the change of the task to next.

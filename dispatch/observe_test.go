@@ -338,6 +338,41 @@ func TestChangesWhoseReplyWasLostAreReportedOnce(t *testing.T) {
 	})
 }
 
+// An outcome whose request was lost is not reported if another client has ended the task
+// before the worker could repeat it.
+func TestOutcomeThatWasNeverWrittenIsNotReported(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		c, s := w.observed() // the link c1
+		q := w.queue()
+		w.master(nil)
+		dropped := make(chan struct{})
+		w.Server.OnRequest(func(r zktest.Request) zktest.Action {
+			outcome := slices.ContainsFunc(r.Paths, func(p string) bool { return strings.HasPrefix(p, path+"/results/") })
+			if r.Client == "c1" && r.Op == "multi" && outcome {
+				select {
+				case <-dropped:
+				default:
+					close(dropped)
+					w.Server.BlackHole(zktest.Link{Client: "c1"}, zktest.Both)
+					return zktest.Action{Do: zktest.DropRequest}
+				}
+			}
+			return zktest.Action{}
+		})
+		w.beside(dispatch.NewWorker(c, path, echo, nil).Run)
+		id := w.submit(q, numbered(1))
+		<-dropped
+		require.NoError(w, q.Cancel(w.Ctx, id))
+		w.Server.CutLink(zktest.Link{Client: "c1"})
+		w.Server.HealLink(zktest.Link{Client: "c1"})
+		w.Pass(5 * time.Second)
+		end := w.end(s)
+		require.Equal(w, observe.Lost, end.End)
+		require.ErrorIs(w, end.Err, session.ErrNodeDeleted)
+		w.none(s) // the client that canceled the task has changed it
+	})
+}
+
 // An observer may call the queue of the client that reports to it.
 func TestObserverMayCallTheQueue(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
