@@ -8,11 +8,12 @@
 //
 // Each wait is a span "wait lock", "wait leadership" and so on, a child of the span in the
 // context that was passed to Lock, Campaign and the like. Its event "queued" has the number
-// of contenders ahead. A wait that failed has the status Error; one that its caller gave up
-// has the attribute zkrecipes.result = "given_up".
+// of contenders ahead. zkrecipes.result is "granted", "given_up" (by the caller),
+// "not_granted" (TryLock and the like) or "failed"; a wait that failed has the status Error.
 //
 // Each hold is a span "hold lock" and so on, in the same trace, with a link to the span of
-// its wait. It has the status Error if the hold was lost.
+// its wait. zkrecipes.end is "released", "handed_over", "unconfirmed" or "lost"; the last two
+// have the status Error.
 //
 // Transactions, batches of counters, rounds of barriers and changes of tasks are events of
 // the span in their context, if there is one.
@@ -20,18 +21,45 @@
 // Attributes: zkrecipes.kind, zkrecipes.path, zkrecipes.znode, zkrecipes.token,
 // zkrecipes.session (hexadecimal, as the servers log it), zkrecipes.result, zkrecipes.end,
 // zkrecipes.local and, by OpenTelemetry's semantic conventions, error.type and, for
-// requests, db.system.name = "zookeeper" and db.operation.name.
+// requests, db.system.name = "zookeeper" and db.operation.name. error.type is one of
+// expired, trust_ran_out, node_deleted, closed, unknown_outcome, deadline, canceled, refused,
+// invalid_argument, lost, connection_lost and _OTHER: the first that is true of the error.
 //
 // # Metrics
 //
-//	zkrecipes.wait.duration      s          histogram: zkrecipes.kind, zkrecipes.result
-//	zkrecipes.wait.active        {wait}     up-down counter: zkrecipes.kind
-//	zkrecipes.hold.duration      s          histogram: zkrecipes.kind, zkrecipes.end
-//	zkrecipes.hold.active        {hold}     up-down counter: zkrecipes.kind
-//	zkrecipes.rebalance.duration s          histogram
-//	zkrecipes.session.changes    {change}   counter: zkrecipes.status
-//	zkrecipes.session.heartbeat  s          histogram: error.type
-//	db.client.operation.duration s          histogram: db.system.name, db.operation.name, zkrecipes.result
+//	zkrecipes.wait.duration          s            histogram: zkrecipes.kind, zkrecipes.result
+//	zkrecipes.wait.active            {wait}       up-down counter: zkrecipes.kind
+//	zkrecipes.hold.duration          s            histogram: zkrecipes.end, zkrecipes.kind
+//	zkrecipes.hold.active            {hold}       up-down counter: zkrecipes.kind
+//	zkrecipes.barrier.rounds         {round}      counter
+//	zkrecipes.batch.duration         s            histogram: zkrecipes.result
+//	zkrecipes.batch.operations       {operation}  counter
+//	zkrecipes.batch.conflicts        {conflict}   counter
+//	zkrecipes.transaction.duration   s            histogram: zkrecipes.result
+//	zkrecipes.transaction.attempts   {attempt}    counter
+//	zkrecipes.outcome.unknown        {reply}      counter: zkrecipes.what
+//	zkrecipes.cache.load.duration    s            histogram
+//	zkrecipes.cache.running          {cache}      up-down counter
+//	zkrecipes.cache.current          {cache}      up-down counter
+//	zkrecipes.member.changes         {change}     counter: zkrecipes.change
+//	zkrecipes.rebalance.duration     s            histogram: zkrecipes.result
+//	zkrecipes.rebalance.moves        {resource}   counter
+//	zkrecipes.task.changes           {change}     counter: zkrecipes.from, zkrecipes.to
+//	zkrecipes.task.state.duration    s            histogram: zkrecipes.state
+//	zkrecipes.session.clients        {client}     up-down counter: zkrecipes.status
+//	zkrecipes.session.changes        {change}     counter: zkrecipes.status
+//	zkrecipes.session.disconnected   s            gauge
+//	zkrecipes.session.holds          {hold}       gauge
+//	zkrecipes.session.watches        {watch}      gauge
+//	zkrecipes.session.deletions      {deletion}   gauge
+//	zkrecipes.session.trust_left     s            gauge
+//	zkrecipes.session.trust_low      {event}      counter
+//	zkrecipes.session.heartbeat      s            histogram: error.type
+//	db.client.operation.duration     s            histogram: db.operation.name, db.system.name, zkrecipes.result
+//
+// zkrecipes.cache.running less zkrecipes.cache.current is the number of caches that are not
+// current. zkrecipes.session.trust_left is computed for each collection, from the last
+// heartbeat or sample. zkrecipes.what is "counter" or "transaction".
 //
 // Metrics have no path unless [Options.PathAttribute] gives one, because each value of an
 // attribute costs a series.

@@ -2,7 +2,6 @@ package otel
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -31,12 +30,15 @@ type Options struct {
 type Observer struct {
 	tracer trace.Tracer
 	m      *instruments
+	now    *sessions
 	path   func(observe.Kind, string) string
 
-	mu    sync.Mutex            // guards spans
+	mu    sync.Mutex            // guards the fields below
 	spans map[uint64]trace.Span // of waits and holds in progress
-	// granted has the spans of waits that were granted, until their hold begins.
+	// granted has the spans of the newest waits that were granted: a wait may have several
+	// holds, or share the hold of another wait. order has their IDs, the oldest first.
 	granted map[uint64]trace.SpanContext
+	order   []uint64
 }
 
 var _ observe.RequestObserver = (*Observer)(nil)
@@ -57,8 +59,12 @@ func New(o *Options) (*Observer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("otel: %w", err)
 	}
+	now, err := newSessions(opts.MeterProvider.Meter(scope))
+	if err != nil {
+		return nil, fmt.Errorf("otel: %w", err)
+	}
 	return &Observer{
-		tracer: opts.TracerProvider.Tracer(scope), m: m, path: opts.PathAttribute,
+		tracer: opts.TracerProvider.Tracer(scope), m: m, now: now, path: opts.PathAttribute,
 		spans: map[uint64]trace.Span{}, granted: map[uint64]trace.SpanContext{},
 	}, nil
 }
@@ -77,20 +83,29 @@ func (o *Observer) Observe(ctx context.Context, e observe.Event) {
 	case observe.HoldEnded:
 		o.endHold(ctx, e)
 	case observe.RoundPassed:
+		o.m.rounds.Add(ctx, 1, o.attributes("", e.Path))
 		o.spanOf(e.Wait).SetAttributes(attribute.Int64("zkrecipes.round", e.Round), attribute.Int("zkrecipes.parties", e.Parties))
 	case observe.BatchWritten:
+		o.countBatch(ctx, e)
 		addEvent(ctx, e, e.Err, path(e.Path), attribute.Int("zkrecipes.operations", e.Operations),
 			attribute.Int("zkrecipes.conflicts", e.Conflicts), attribute.Int("zkrecipes.unknown", e.Unknown))
 	case observe.TransactionEnded:
+		o.m.transactions.Record(ctx, e.Took.Seconds(), metric.WithAttributes(resultOf(e.Err)))
+		o.m.attempts.Add(ctx, int64(e.Attempts))
+		o.m.unknown.Add(ctx, int64(e.Unknown), metric.WithAttributes(attribute.String("zkrecipes.what", "transaction")))
 		addEvent(ctx, e, e.Err, attribute.Int("zkrecipes.attempts", e.Attempts), attribute.Int("zkrecipes.unknown", e.Unknown))
+	case observe.CacheBegun, observe.CacheSynced, observe.CacheStale, observe.CacheEnded:
+		o.countCache(ctx, e)
+	case observe.MemberChanged:
+		o.m.memberChanges.Add(ctx, 1, o.attributes("", e.Path, attribute.String("zkrecipes.change", e.Change)))
 	case observe.TaskChanged:
+		o.countTask(ctx, e)
 		addEvent(ctx, e, nil, path(e.Path), attribute.String("zkrecipes.task", e.Task), attribute.String("zkrecipes.from", e.From), attribute.String("zkrecipes.to", e.To))
 	case observe.Rebalanced:
 		o.m.rebalances.Record(ctx, e.Took.Seconds(), o.attributes("", e.Path, resultOf(e.Err)))
-	case observe.SessionChanged:
-		o.m.changes.Add(ctx, 1, metric.WithAttributes(attribute.String("zkrecipes.status", e.Status)))
-	case observe.HeartbeatEnded:
-		o.m.heartbeats.Record(ctx, e.Took.Seconds(), metric.WithAttributes(errorType(e.Err)...))
+		o.m.moves.Add(ctx, int64(e.Moves), o.attributes("", e.Path))
+	default:
+		o.observeSession(ctx, e)
 	}
 }
 
@@ -132,27 +147,3 @@ func (o *Observer) attributes(kind observe.Kind, path string, more ...attribute.
 
 func path(p string) attribute.KeyValue  { return attribute.String("zkrecipes.path", p) }
 func znode(p string) attribute.KeyValue { return attribute.String("zkrecipes.znode", p) }
-
-// resultOf is the result of a wait or of another operation.
-func resultOf(err error) attribute.KeyValue {
-	result := "ok"
-	switch {
-	case observe.IsContextEnd(err):
-		result = "given_up"
-	case err != nil:
-		result = "failed"
-	}
-	return attribute.String("zkrecipes.result", result)
-}
-
-// errorType is the attribute of an error: the type of the innermost one. There is none for
-// a nil error.
-func errorType(err error) []attribute.KeyValue {
-	if err == nil {
-		return nil
-	}
-	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
-		err = inner
-	}
-	return []attribute.KeyValue{attribute.String("error.type", fmt.Sprintf("%T", err))}
-}

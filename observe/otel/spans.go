@@ -3,6 +3,8 @@ package otel
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/zkrecipes/zkrecipes/observe"
 	"go.opentelemetry.io/otel/attribute"
@@ -25,15 +27,13 @@ func (o *Observer) endWait(ctx context.Context, e observe.WaitEnded) {
 		return
 	}
 	if e.Err == nil && e.Kind.Held() {
-		o.mu.Lock()
-		o.granted[e.ID] = span.SpanContext()
-		o.mu.Unlock()
+		o.keepGrant(e.ID, span.SpanContext())
 	}
-	result := resultOf(e.Err)
-	if e.Outcome() == observe.NotGranted {
-		result = attribute.String("zkrecipes.result", "not_granted")
+	result := attribute.String("zkrecipes.result", word(e.Outcome()))
+	span.SetAttributes(result)
+	if e.Outcome() != observe.NotGranted {
+		span.SetAttributes(errorType(e.Err)...)
 	}
-	span.SetAttributes(append(errorType(e.Err), result)...)
 	if e.Outcome() == observe.Failed {
 		span.SetStatus(codes.Error, e.Err.Error())
 	}
@@ -42,13 +42,30 @@ func (o *Observer) endWait(ctx context.Context, e observe.WaitEnded) {
 	o.m.waits.Record(ctx, e.Took.Seconds(), o.attributes(e.Kind, e.Path, result))
 }
 
+// maxGrants bounds the memory of grants. A hold begins right after the end of its wait.
+const maxGrants = 1000
+
+// keepGrant keeps the span of a wait that was granted, for the links of its holds.
+func (o *Observer) keepGrant(wait uint64, span trace.SpanContext) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.order) == maxGrants {
+		delete(o.granted, o.order[0])
+		o.order = slices.Delete(o.order, 0, 1)
+	}
+	o.granted[wait] = span
+	o.order = append(o.order, wait)
+}
+
+// word is an outcome or an end as the value of an attribute.
+func word[T ~string](w T) string { return strings.ReplaceAll(string(w), " ", "_") }
+
 func (o *Observer) beginHold(ctx context.Context, e observe.HoldBegun) {
 	opts := []trace.SpanStartOption{trace.WithTimestamp(e.Begun), trace.WithAttributes(
 		attribute.String("zkrecipes.kind", string(e.Kind)), path(e.Path), znode(e.Znode), attribute.Int64("zkrecipes.token", e.Token),
 		attribute.String("zkrecipes.session", fmt.Sprintf("%#x", e.Session)), attribute.Bool("zkrecipes.local", e.Local))}
 	o.mu.Lock()
 	if wait, known := o.granted[e.Wait]; known {
-		delete(o.granted, e.Wait)
 		opts = append(opts, trace.WithLinks(trace.Link{SpanContext: wait}))
 	}
 	o.mu.Unlock()
@@ -64,9 +81,9 @@ func (o *Observer) endHold(ctx context.Context, e observe.HoldEnded) {
 	if span == nil {
 		return
 	}
-	end := attribute.String("zkrecipes.end", string(e.End))
+	end := attribute.String("zkrecipes.end", word(e.End))
 	span.SetAttributes(append(errorType(e.Err), end)...)
-	if e.End == observe.Lost {
+	if e.End == observe.Lost || e.End == observe.Unconfirmed {
 		span.SetStatus(codes.Error, e.Err.Error())
 	}
 	span.End(trace.WithTimestamp(e.Begun.Add(e.Took)))
