@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -23,6 +24,7 @@ var (
 type reporter struct {
 	to      observe.Observer
 	ctx     context.Context // of Run
+	id      uint64          // of the view
 	path    string
 	changed chan struct{} // cap 1: the client's state has changed
 	stop    context.CancelFunc
@@ -33,12 +35,12 @@ type reporter struct {
 }
 
 // startReporter starts the reporter of a Run; it returns nil without an observer.
-func startReporter(ctx context.Context, client *session.Client, path string) *reporter {
+func startReporter(ctx context.Context, client *session.Client, id uint64, path string) *reporter {
 	to := client.Observer()
 	if to == nil {
 		return nil
 	}
-	p := &reporter{to: to, ctx: ctx, path: path, changed: make(chan struct{}, 1), since: time.Now()}
+	p := &reporter{to: to, ctx: ctx, id: id, path: path, changed: make(chan struct{}, 1), since: time.Now()}
 	var life context.Context
 	life, p.stop = context.WithCancel(ctx)
 	// Waited for by end; ends with life.
@@ -53,7 +55,16 @@ func startReporter(ctx context.Context, client *session.Client, path string) *re
 			}
 		}
 	})
+	to.Observe(ctx, observe.CacheBegun{Cache: id, Path: path})
 	return p
+}
+
+// reportID is the number of the view in events, from its first Run on.
+func (v *View[T]) reportID() uint64 {
+	for v.id == 0 {
+		v.id = rand.Uint64()
+	}
+	return v.id
 }
 
 // stateChanged has a value when the client's state has changed. It is nil without an
@@ -72,7 +83,7 @@ func (p *reporter) reportStale(why error) {
 		return
 	}
 	p.current, p.since = false, time.Now()
-	p.to.Observe(p.ctx, observe.CacheStale{Path: p.path, Err: why})
+	p.to.Observe(p.ctx, observe.CacheStale{Cache: p.id, Path: p.path, Err: why})
 }
 
 // end ends the reports of a Run that ends because of why; nil if its context has ended.
@@ -82,7 +93,9 @@ func (p *reporter) end(why error) {
 	}
 	p.stop()
 	p.done.Wait()
-	p.reportStale(cmp.Or(why, context.Cause(p.ctx), errPanicked))
+	err := cmp.Or(why, context.Cause(p.ctx), errPanicked)
+	p.reportStale(err)
+	p.to.Observe(p.ctx, observe.CacheEnded{Cache: p.id, Path: p.path, Err: err})
 }
 
 // reportCurrent reports whether the view has become current, or has ceased to be because
@@ -104,7 +117,7 @@ func (r *runner[T]) reportCurrent(clean bool) {
 		again := r.reported
 		r.reported = true
 		p.to.Observe(p.ctx, observe.CacheSynced{
-			Path: p.path, Entries: r.store.len(), Took: time.Since(p.since), Again: again,
+			Cache: p.id, Path: p.path, Entries: r.store.len(), Took: time.Since(p.since), Again: again,
 		})
 	}
 }

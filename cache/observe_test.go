@@ -56,7 +56,7 @@ type cacheEvents chan observe.Event
 
 func (c cacheEvents) Observe(_ context.Context, e observe.Event) {
 	switch e.(type) {
-	case observe.CacheSynced, observe.CacheStale:
+	case observe.CacheBegun, observe.CacheSynced, observe.CacheStale, observe.CacheEnded:
 		c <- e
 	}
 }
@@ -70,8 +70,10 @@ func TestEventsOfAViewSayWhatHappened(t *testing.T) {
 		v := run(w, cache.NewTree(c, "/t", text, nil).View)
 		v.synced(w)
 		w.Settle()
+		id := (<-events).(observe.CacheBegun).Cache
+		require.NotZero(w, id)
 		first := (<-events).(observe.CacheSynced)
-		require.Equal(w, observe.CacheSynced{Path: "/t", Entries: 3, Took: first.Took}, first)
+		require.Equal(w, observe.CacheSynced{Cache: id, Path: "/t", Entries: 3, Took: first.Took}, first)
 		require.Positive(w, first.Took)
 		put(w, "/t/c", "3")
 		w.Pass(time.Minute)
@@ -83,6 +85,7 @@ func TestEventsOfAViewSayWhatHappened(t *testing.T) {
 		w.Settle()
 		stale := (<-events).(observe.CacheStale)
 		require.Equal(w, "/t", stale.Path)
+		require.Equal(w, id, stale.Cache)
 		require.Error(w, stale.Err)
 		require.NotErrorIs(w, stale.Err, session.ErrLost)
 		put(w, "/t/d", "4")
@@ -92,7 +95,7 @@ func TestEventsOfAViewSayWhatHappened(t *testing.T) {
 		v.synced(w)
 		w.Settle()
 		again := (<-events).(observe.CacheSynced)
-		require.Equal(w, observe.CacheSynced{Path: "/t", Entries: 5, Took: again.Took, Again: true}, again)
+		require.Equal(w, observe.CacheSynced{Cache: id, Path: "/t", Entries: 5, Took: again.Took, Again: true}, again)
 		require.InDelta(w, 2*time.Second, again.Took, float64(time.Second))
 
 		w.Expire(c)
@@ -101,15 +104,20 @@ func TestEventsOfAViewSayWhatHappened(t *testing.T) {
 		require.IsType(w, observe.CacheSynced{}, <-events)
 		require.NoError(w, v.stop())
 		require.ErrorIs(w, (<-events).(observe.CacheStale).Err, context.Canceled)
+		ended := (<-events).(observe.CacheEnded)
+		require.Equal(w, observe.CacheEnded{Cache: id, Path: "/t", Err: ended.Err}, ended)
+		require.ErrorIs(w, ended.Err, context.Canceled)
 		require.Empty(w, events)
 
 		v = run(w, v.View)
 		v.synced(w)
 		w.Settle()
+		require.Equal(w, observe.CacheBegun{Cache: id, Path: "/t"}, <-events)
 		require.True(w, (<-events).(observe.CacheSynced).Again)
 		require.NoError(w, c.Close(w.Ctx))
 		require.ErrorIs(w, <-v.ended, session.ErrClosed)
 		require.Error(w, (<-events).(observe.CacheStale).Err)
+		require.Error(w, (<-events).(observe.CacheEnded).Err)
 		require.Empty(w, events)
 	})
 }

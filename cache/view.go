@@ -23,14 +23,15 @@ type View[T any] struct {
 	plain  bool  // one-shot watches only
 	store  *store[T]
 
-	// machine, synced, spare, reports and reported belong to the goroutine of Run.
+	// machine, synced, spare, reports, reported and id belong to the goroutine of Run.
 	// synced is the session whose first reads were sent behind a sync; reported says that
-	// an observer was told of a load.
+	// an observer was told of a load, and id is 0 until an observer may hear of the view.
 	machine  *machine
 	synced   *session.Session
 	spare    []item
 	reports  *reporter
 	reported bool
+	id       uint64
 
 	// mu guards the fields below; it is taken before store.mu. link is not nil while
 	// Run is in a session.

@@ -7,17 +7,25 @@
 //
 // # Events
 //
-// Events come in three families:
+// Events come in families:
 //
 //   - A wait begins with [WaitBegun] and ends with exactly one [WaitEnded]. In between,
 //     each [WaitQueued] has its place in the queue. All have the same Wait.ID.
 //   - A hold begins with [HoldBegun] and ends with exactly one [HoldEnded]: it was
 //     released, handed over to another goroutine of the process, or lost. Both have the
 //     same Hold.ID. Hold.Wait is the ID of the wait that it came from.
+//   - A cache begins to run with [CacheBegun] and ends with [CacheEnded]; in between, it
+//     becomes current, and ceases to be.
 //   - Everything else is a single event: a batch of a counter or value, a round of a barrier, a
-//     load of a cache, a change of a task, a state of the session.
+//     change of a task, a state of the session.
 //
 // Waits and holds that begin also end: the holds of a client that is closed are lost.
+//
+// The events of one wait or hold come in their order. Those of two holds may not: in a
+// hand-over within the process, the goroutine that gets a lock may report its HoldBegun
+// before the goroutine that has handed the lock over reports its HoldEnded. Hold.Begun, and
+// the sum of Begun and HoldEnded.Took, are in order. A count of what is held is then one
+// too many for a moment.
 //
 // # Calls
 //

@@ -37,8 +37,13 @@ const (
 	// HandedOver: the owner gave the hold back, and another goroutine of this process
 	// has it now, without a request to the servers.
 	HandedOver End = "handed over"
-	// Lost: the session was lost, or the znode was deleted.
+	// Lost: the session was lost, or the znode was deleted; also if the call that gives the
+	// hold back has found that out.
 	Lost End = "lost"
+	// Unconfirmed: the owner gave the hold back, and no server has answered for a session
+	// timeout. The hold may have been lost a moment before; it is gone by now, or as soon
+	// as the servers are back.
+	Unconfirmed End = "unconfirmed"
 )
 
 // HoldEnded is the event in which a hold ends. A release is reported when the call that
@@ -48,9 +53,10 @@ type HoldEnded struct {
 	// Took is the time from Begun to the end of the hold's context.
 	Took time.Duration
 	End  End
-	// Err says why a hold was lost; it wraps session.ErrLost. For a release, it is the
-	// error that the release has returned, and nil usually: if no server has confirmed the
-	// release, the hold may have been lost a moment before.
+	// Err says why a hold was lost, or is not confirmed to be released; it wraps
+	// session.ErrLost. For a release, it is the error that the release has returned, and
+	// nil usually. It wraps the context's error if the caller did not wait for the answer
+	// of a server: the release goes on in the background.
 	Err error
 	// TrustLeft is, for a lost hold, the time for which the servers surely kept the
 	// session at the moment of the loss: no other client could hold the same before.

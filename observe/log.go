@@ -10,8 +10,8 @@ import (
 // Log returns an Observer that writes each event as one line to logger, with the event's
 // name as the message and its fields as attributes:
 //
-//   - at level Warn what is, or may become, a loss: a lost hold; a suspended or lost
-//     session, no connection, trust that runs low; a stale cache, a wait or another
+//   - at level Warn what is, or may become, a loss: a hold that is lost, or whose release
+//     no server has confirmed; a suspended or lost session, no connection, trust that runs low; a stale cache, a wait or another
 //     operation that failed, unless the reason is the end of its context;
 //   - at level Info what changes rarely: leaderships, registrations, memberships, workers,
 //     sessions, caches, assignments of resources;
@@ -40,6 +40,9 @@ func levelOf(e Event) slog.Level {
 	case HoldBegun:
 		quiet = levelOfKind(e.Kind)
 	case HoldEnded:
+		if e.End == Lost || e.End == Unconfirmed {
+			return slog.LevelWarn
+		}
 		quiet, err = levelOfKind(e.Kind), e.Err
 	case BatchWritten:
 		err = e.Err
@@ -47,6 +50,8 @@ func levelOf(e Event) slog.Level {
 		err = e.Err
 	case CacheStale:
 		quiet, err = slog.LevelInfo, e.Err
+	case CacheEnded:
+		err = e.Err
 	case NoConnection, TrustLow:
 		return slog.LevelWarn
 	case MemberChanged, CacheSynced:
@@ -100,9 +105,13 @@ func attributes(e Event) []slog.Attr {
 	case TransactionEnded:
 		return withError([]slog.Attr{slog.Int("attempts", e.Attempts), slog.Int("unknown", e.Unknown), slog.Duration("took", e.Took)}, e.Err)
 	case CacheSynced:
-		return []slog.Attr{slog.String("path", e.Path), slog.Int("entries", e.Entries), slog.Duration("took", e.Took), slog.Bool("again", e.Again)}
+		return []slog.Attr{slog.String("path", e.Path), slog.Uint64("cache", e.Cache), slog.Int("entries", e.Entries), slog.Duration("took", e.Took), slog.Bool("again", e.Again)}
+	case CacheBegun:
+		return []slog.Attr{slog.String("path", e.Path), slog.Uint64("cache", e.Cache)}
+	case CacheEnded:
+		return withError([]slog.Attr{slog.String("path", e.Path), slog.Uint64("cache", e.Cache)}, e.Err)
 	case CacheStale:
-		return withError([]slog.Attr{slog.String("path", e.Path)}, e.Err)
+		return withError([]slog.Attr{slog.String("path", e.Path), slog.Uint64("cache", e.Cache)}, e.Err)
 	case MemberChanged:
 		return []slog.Attr{slog.String("path", e.Path), slog.Int("worker", e.Worker), slog.String("change", e.Change)}
 	case Rebalanced:
@@ -132,7 +141,7 @@ func sessionAttributes(e Event) []slog.Attr {
 	case SessionSampled:
 		return append(endangered(e.Session, e.Holds, e.TrustLeft), slog.Int("watches", e.Watches), slog.Int("deletions", e.Deletions))
 	case HeartbeatEnded:
-		return withError([]slog.Attr{sessionID(e.Session), slog.Duration("took", e.Took)}, e.Err)
+		return withError(append(endangered(e.Session, e.Holds, e.TrustLeft), slog.Duration("took", e.Took)), e.Err)
 	}
 	return nil
 }

@@ -38,11 +38,22 @@ func TestLogHasALineForEachEvent(t *testing.T) {
 			observe.HoldEnded{Hold: lead, End: observe.Lost, Err: errRefused, TrustLeft: time.Second},
 			`WARN "hold ended" kind=leadership path=/e hold=8 znode=/e/1 token=5 session=0xff local=false took=0s end=lost trust_left=1s err=refused`,
 		},
+		{
+			observe.HoldEnded{Hold: hold, End: observe.Unconfirmed, Err: fmt.Errorf("%w: refused", context.Canceled)},
+			`WARN "hold ended" kind=lock path=/l hold=8 znode=/l/1 token=5 session=0xff local=false took=0s end=unconfirmed err="context canceled: refused"`,
+		},
+		{
+			observe.HoldEnded{Hold: hold, End: observe.Released, Err: context.Canceled},
+			`DEBUG "hold ended" kind=lock path=/l hold=8 znode=/l/1 token=5 session=0xff local=false took=0s end=released err="context canceled"`,
+		},
+		{observe.CacheBegun{Path: "/c", Cache: 3}, `DEBUG "cache begun" path=/c cache=3`},
+		{observe.CacheEnded{Path: "/c", Cache: 3, Err: context.Canceled}, `DEBUG "cache ended" path=/c cache=3 err="context canceled"`},
+		{observe.CacheEnded{Path: "/c", Cache: 3, Err: errRefused}, `WARN "cache ended" path=/c cache=3 err=refused`},
 		{observe.RoundPassed{Path: "/b", Wait: 7, Round: 3, Parties: 4}, `DEBUG "round passed" path=/b wait=7 round=3 parties=4`},
 		{observe.BatchWritten{Path: "/c", Operations: 9, Conflicts: 1, Unknown: 2}, `DEBUG "batch written" path=/c operations=9 conflicts=1 unknown=2 took=0s`},
 		{observe.TransactionEnded{Attempts: 2, Err: errRefused}, `WARN "transaction ended" attempts=2 unknown=0 took=0s err=refused`},
-		{observe.CacheSynced{Path: "/c", Entries: 4, Again: true}, `INFO "cache synced" path=/c entries=4 took=0s again=true`},
-		{observe.CacheStale{Path: "/c", Err: errRefused}, `WARN "cache stale" path=/c err=refused`},
+		{observe.CacheSynced{Path: "/c", Entries: 4, Again: true}, `INFO "cache synced" path=/c cache=0 entries=4 took=0s again=true`},
+		{observe.CacheStale{Path: "/c", Err: errRefused}, `WARN "cache stale" path=/c cache=0 err=refused`},
 		{observe.MemberChanged{Path: "/j", Worker: 2, Change: "died"}, `INFO "member changed" path=/j worker=2 change=died`},
 		{observe.Rebalanced{Path: "/r", Generation: 6, Members: 2, Resources: 9, Moves: 3}, `INFO rebalanced path=/r generation=6 members=2 resources=9 moves=3 took=0s`},
 		{observe.TaskChanged{Path: "/q", Task: "t", From: "assigned", To: "done", Attempt: 1}, `DEBUG "task changed" path=/q task=t from=assigned to=done attempt=1 took=0s`},
@@ -51,7 +62,7 @@ func TestLogHasALineForEachEvent(t *testing.T) {
 		{observe.NoConnection{Status: "lost", Session: 255, For: time.Minute}, `WARN "no connection" session=0xff holds=0 trust_left=0s status=lost for=1m0s`},
 		{observe.TrustLow{Session: 255, Holds: 2, TrustLeft: time.Second}, `WARN "trust low" session=0xff holds=2 trust_left=1s`},
 		{observe.SessionSampled{Session: 255, Watches: 3}, `DEBUG "session sampled" session=0xff holds=0 trust_left=0s watches=3 deletions=0`},
-		{observe.HeartbeatEnded{Session: 255, Err: errRefused}, `DEBUG "heartbeat ended" session=0xff took=0s err=refused`},
+		{observe.HeartbeatEnded{Session: 255, Err: errRefused}, `DEBUG "heartbeat ended" session=0xff holds=0 trust_left=0s took=0s err=refused`},
 	} {
 		var out bytes.Buffer
 		log := observe.Log(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {

@@ -48,14 +48,33 @@ type TransactionEnded struct {
 	Err error
 }
 
+// CacheBegun is the event in which a cache begins to run. The cache is not current until
+// CacheSynced.
+type CacheBegun struct {
+	// Cache is a random number of the cache's own, not 0, in all its events. Several caches
+	// may have one path, and one cache may run again.
+	Cache uint64
+	Path  string
+}
+
+// CacheEnded is the event in which the Run of a cache ends, after a CacheStale if the cache
+// was current.
+type CacheEnded struct {
+	Cache uint64
+	Path  string
+	// Err says why. It wraps the context's error if Run ends with its context.
+	Err error
+}
+
 // CacheSynced is the event in which a cache has loaded everything: after the start of its
 // Run, and after each interruption. It alternates with CacheStale, which ends each period
 // in which a cache is current. Changes of znodes, which the cache follows, are no
 // interruption.
 //
-// Both events come from the goroutine of Run: while the observer runs, the cache follows
+// All events of a cache come from the goroutine of Run: while the observer runs, the cache follows
 // no change. The observer can read the cache, and must not wait for it.
 type CacheSynced struct {
+	Cache   uint64
 	Path    string
 	Entries int
 	// Took is the time since the start of Run, or since the last CacheStale of this Run.
@@ -69,7 +88,8 @@ type CacheSynced struct {
 // the connection or the session is lost, more events have come than the cache could
 // take, or Run ends.
 type CacheStale struct {
-	Path string
+	Cache uint64
+	Path  string
 	// Err says why. It wraps the context's error if Run ends with its context.
 	Err error
 }
@@ -143,6 +163,12 @@ func (BatchWritten) Name() string { return "batch written" }
 // Name is "transaction ended".
 func (TransactionEnded) Name() string { return "transaction ended" }
 
+// Name is "cache begun".
+func (CacheBegun) Name() string { return "cache begun" }
+
+// Name is "cache ended".
+func (CacheEnded) Name() string { return "cache ended" }
+
 // Name is "cache synced".
 func (CacheSynced) Name() string { return "cache synced" }
 
@@ -161,6 +187,8 @@ func (TaskChanged) Name() string { return "task changed" }
 func (RoundPassed) event()      {}
 func (BatchWritten) event()     {}
 func (TransactionEnded) event() {}
+func (CacheBegun) event()       {}
+func (CacheEnded) event()       {}
 func (CacheSynced) event()      {}
 func (CacheStale) event()       {}
 func (MemberChanged) event()    {}

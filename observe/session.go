@@ -57,6 +57,10 @@ type HeartbeatEnded struct {
 	Client  uint64
 	Session int64
 	Took    time.Duration
+	// Holds is the number of things that the session holds, and TrustLeft the time until
+	// they are given up, unless a further proof comes before; 0 without holds.
+	Holds     int
+	TrustLeft time.Duration
 	// Err is the error of a heartbeat that has proved nothing.
 	Err error
 }

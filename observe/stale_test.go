@@ -23,6 +23,6 @@ func TestLogWarnsOfAStaleCacheUnlessItsContextHasEnded(t *testing.T) {
 		log := observe.Log(slog.New(slog.NewTextHandler(&out, nil)))
 		log.Observe(context.Background(), observe.CacheStale{Path: "/c", Err: err})
 		require.Contains(t, out.String(), "level="+level)
-		require.Contains(t, out.String(), `msg="cache stale" path=/c`)
+		require.Contains(t, out.String(), `msg="cache stale" path=/c cache=0`)
 	}
 }

@@ -54,7 +54,9 @@ func (r *reporter) wait() {
 // postHeartbeat posts the end of a heartbeat of session s that was sent.
 func (r *reporter) postHeartbeat(s *Session, took time.Duration, err error) {
 	if r != nil && !NotSent(err) {
-		r.box.Post(posted{event: observe.HeartbeatEnded{Client: r.id, Session: s.ID(), Took: took, Err: err}})
+		e := observe.HeartbeatEnded{Client: r.id, Session: s.ID(), Took: took, Err: err}
+		e.Holds, e.TrustLeft = s.renewer.account()
+		r.box.Post(posted{event: e})
 	}
 }
 

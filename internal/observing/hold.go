@@ -160,11 +160,24 @@ func (h *Hold) endOnce(err error) (report func()) {
 	if h.ending == 0 {
 		return reportNothing
 	}
-	end := h.end
-	if errors.Is(err, session.ErrNodeDeleted) {
-		end = observe.Lost // the request has found it out
+	e := observe.HoldEnded{Took: h.ended.Sub(h.hold.Begun), End: h.end, Err: err}
+	switch {
+	case !errors.Is(err, session.ErrLost):
+	case !observe.IsContextEnd(err):
+		e.End, e.TrustLeft = observe.Lost, h.trustLeft(err) // the giving back has found it out
+	case errors.Is(err, session.ErrTrustRanOut):
+		e.End = observe.Unconfirmed // see session.GiveBackContext
 	}
-	return h.overLocked(observe.HoldEnded{Took: h.ended.Sub(h.hold.Begun), End: end, Err: err})
+	return h.overLocked(e)
+}
+
+// trustLeft is the time for which the servers surely keep the session of a hold that was
+// lost for the reason err.
+func (h *Hold) trustLeft(err error) time.Duration {
+	if errors.Is(err, session.ErrNodeDeleted) || errors.Is(err, session.ErrExpired) || h.s.Err() == nil {
+		return 0 // the servers have ended the session first, or the session goes on
+	}
+	return time.Until(h.s.TrustedUntil())
 }
 
 func reportNothing() {}
@@ -174,13 +187,9 @@ func (h *Hold) Lose(err error) {
 	if h == nil {
 		return
 	}
-	e := observe.HoldEnded{Took: time.Since(h.hold.Begun), End: observe.Lost, Err: err}
-	switch {
-	case errors.Is(err, session.ErrReleased): // by the owner of what the hold belongs to
-		e.End, e.Err = observe.Released, nil
-	case errors.Is(err, session.ErrNodeDeleted), h.s.Err() == nil: // the session goes on
-	default:
-		e.TrustLeft = time.Until(h.s.TrustedUntil())
+	e := observe.HoldEnded{Took: time.Since(h.hold.Begun), End: observe.Lost, Err: err, TrustLeft: h.trustLeft(err)}
+	if errors.Is(err, session.ErrReleased) { // by the owner of what the hold belongs to
+		e.End, e.Err, e.TrustLeft = observe.Released, nil, 0
 	}
 	h.loseOnce(e)()
 }

@@ -3,14 +3,17 @@ package observing_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/internal/observing"
 	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
 // Without an observer, nothing is made for events.
@@ -97,7 +100,7 @@ func TestHoldThatContinuesIsLostLater(t *testing.T) {
 					h.Continue(hold.Context())
 				}
 				h.End(nil) // of no call
-				hold.End(session.ErrNodeDeleted)
+				hold.End(fmt.Errorf("%w: %w", session.ErrLost, session.ErrNodeDeleted))
 			})
 			require.Equal(t, []string{"hold begun", "hold ended"}, names)
 			require.Equal(t, observe.Lost, last.End)
@@ -143,6 +146,63 @@ func TestHoldWithoutItsOwnReleaseEndsWithItsContext(t *testing.T) {
 	require.Equal(t, []string{"hold begun", "hold ended"}, names)
 	require.Equal(t, observe.Released, last.End)
 	require.NoError(t, last.Err)
+}
+
+// A loss that the giving back finds out is a loss, and what no server has answered is
+// neither.
+func TestEndOfAGivingBackSaysWhatItHasFoundOut(t *testing.T) {
+	expired := fmt.Errorf("%w: %w", session.ErrLost, session.ErrExpired)
+	for name, c := range map[string]struct {
+		err error
+		end observe.End
+	}{
+		"confirmed":                              {nil, observe.Released},
+		"expired":                                {expired, observe.Lost},
+		"closed":                                 {fmt.Errorf("%w: %w", session.ErrLost, session.ErrClosed), observe.Lost},
+		"deleted":                                {fmt.Errorf("%w: %w", session.ErrLost, session.ErrNodeDeleted), observe.Lost},
+		"the caller gives up":                    {context.DeadlineExceeded, observe.Released},
+		"the caller gives up after another loss": {fmt.Errorf("%w: %w", context.Canceled, expired), observe.Released},
+		"no server answers":                      {fmt.Errorf("%w: %w: %w", session.ErrLost, session.ErrTrustRanOut, context.Canceled), observe.Unconfirmed},
+		"refused":                                {errBroken, observe.Released},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, last := observed(t, func(_ *world.World, _ *session.Hold, begin func() *observing.Hold) {
+				h := begin()
+				h.Begin()
+				h.Ending()
+				h.End(c.err)
+			})
+			require.Equal(t, c.end, last.End)
+			require.Equal(t, c.err, last.Err)
+			require.Zero(t, last.TrustLeft)
+		})
+	}
+}
+
+// The servers have ended a session that they have expired, whatever the last proof was.
+func TestExpiredHoldHasNoTrustLeft(t *testing.T) {
+	_, last := observed(t, func(w *world.World, hold *session.Hold, begin func() *observing.Hold) {
+		begin().Begin()
+		w.Server.CutAll()
+		require.NoError(w, w.Server.ExpireSession(hold.Session().ID()))
+		w.Pass(time.Second)
+	})
+	require.Equal(t, observe.Lost, last.End)
+	require.ErrorIs(t, last.Err, session.ErrExpired)
+	require.Zero(t, last.TrustLeft)
+}
+
+// A session that gives itself up does so before the servers can expire it.
+func TestHoldWithoutProofIsLostWhileTrustIsLeft(t *testing.T) {
+	_, last := observed(t, func(w *world.World, _ *session.Hold, begin func() *observing.Hold) {
+		begin().Begin()
+		w.Server.BlackHole(zktest.Link{}, zktest.Both)
+		w.Pass(time.Minute)
+		w.Server.HealLink(zktest.Link{})
+	})
+	require.Equal(t, observe.Lost, last.End)
+	require.ErrorIs(t, last.Err, session.ErrTrustRanOut)
+	require.GreaterOrEqual(t, last.TrustLeft, time.Duration(0))
 }
 
 var errBroken = errors.New("broken") // read only

@@ -23,7 +23,8 @@ type Ledger struct {
 	held   map[string]bool     // the paths with shared holds: whether there was one
 	kept   []uint64            // the waits of grants that have a hold, the oldest first
 	holds  map[uint64]observe.Hold
-	caches map[string]*cachePeriods
+	caches map[uint64]*cachePeriod
+	passed map[uint64]bool // the waits that have passed a round, and have not ended
 	status string // of the session
 	wrong  []error
 	steps  []string                 // see Steps
@@ -34,7 +35,7 @@ type Ledger struct {
 func NewLedger() *Ledger {
 	return &Ledger{
 		waits: map[uint64]observe.WaitBegun{}, grants: map[uint64][]string{}, shared: map[uint64]string{}, held: map[string]bool{},
-		holds: map[uint64]observe.Hold{}, caches: map[string]*cachePeriods{}, status: session.Connecting.String(),
+		holds: map[uint64]observe.Hold{}, caches: map[uint64]*cachePeriod{}, passed: map[uint64]bool{}, status: session.Connecting.String(),
 	}
 }
 
@@ -74,6 +75,10 @@ func (l *Ledger) Observe(ctx context.Context, e observe.Event) {
 		if l.waits[e.ID].Wait != e.Wait || e.Took < 0 {
 			l.fault("ends, and does not wait: %#v", e)
 		}
+		if granted := e.Err == nil; e.Kind == observe.Round && granted != l.passed[e.ID] {
+			l.fault("a round was passed: %v: %#v", l.passed[e.ID], e)
+		}
+		delete(l.passed, e.ID)
 		delete(l.waits, e.ID)
 		if e.Err == nil && e.Kind.Held() {
 			l.grants[e.ID] = nil
@@ -97,15 +102,14 @@ func (l *Ledger) Observe(ctx context.Context, e observe.Event) {
 		l.holds[e.ID] = e.Hold
 		l.step(e)
 	case observe.HoldEnded:
-		if l.holds[e.ID] != e.Hold || e.Took < 0 || e.End == observe.Lost && e.Err == nil {
+		if l.holds[e.ID] != e.Hold || e.Took < 0 {
 			l.fault("ends, and is not held: %#v", e)
 		}
-		delete(l.holds, e.ID)
-		end := string(e.End)
-		if classOf(e.Err) == "(lost)" {
-			end = "" // known before a release, or found out by it: either comes first
+		if err := wrongEnd(e); err != nil {
+			l.fault("%w: %#v", err, e)
 		}
-		l.step(e, end, classOf(e.Err))
+		delete(l.holds, e.ID)
+		l.step(e, e.End, classOf(e.Err))
 	case observe.SessionChanged:
 		if e.Before != l.status || e.Took < 0 {
 			l.fault("the session was %s: %#v", l.status, e)
@@ -209,9 +213,9 @@ func (l *Ledger) Check() error {
 	for _, h := range l.holds {
 		wrong = append(wrong, fmt.Errorf("held, and never ends: %#v", h)) //nolint:err113 // a test's
 	}
-	for path, p := range l.caches {
-		if p.current > 0 {
-			wrong = append(wrong, fmt.Errorf("current, and never stale: %d caches of %s", p.current, path)) //nolint:err113 // a test's
+	for id, p := range l.caches {
+		if p.runs {
+			wrong = append(wrong, fmt.Errorf("runs, and never ends: cache %d, current: %v", id, p.current)) //nolint:err113 // a test's
 		}
 	}
 	return errors.Join(wrong...)

@@ -20,36 +20,67 @@ func (l *Ledger) enterSingle(e observe.Event) {
 			l.fault("no transaction: %#v", e)
 		}
 		l.step(e, classOfWrite(e.Err))
+	case observe.RoundPassed:
+		if w, known := l.waits[e.Wait]; !known || w.Kind != observe.Round || w.Path != e.Path || l.passed[e.Wait] || e.Round < 1 || e.Parties < 1 {
+			l.fault("passes no round: %#v", e)
+		}
+		l.passed[e.Wait] = true
+		l.step(e)
+	case observe.CacheBegun:
+		p := l.cacheOf(e.Cache)
+		if e.Path == "" || e.Cache == 0 || p.runs {
+			l.fault("begins, and runs: %#v", e)
+		}
+		p.runs = true
+		l.step(e)
 	case observe.CacheSynced:
-		p := l.cachesOf(e.Path)
-		if !e.Again {
-			p.caches++
+		p := l.cacheOf(e.Cache)
+		if e.Path == "" || e.Entries < 0 || e.Took < 0 || !p.runs || p.current || e.Again != p.loaded {
+			l.fault("is loaded wrongly (%+v): %#v", *p, e)
 		}
-		p.current++
-		if e.Path == "" || e.Entries < 0 || e.Took < 0 || p.current > p.caches {
-			l.fault("%d of %d caches are current: %#v", p.current, p.caches, e)
-		}
+		p.current, p.loaded = true, true
 		l.step(e, e.Entries)
 	case observe.CacheStale:
-		p := l.cachesOf(e.Path)
-		p.current--
-		if e.Err == nil || p.current < 0 {
-			l.fault("%d of %d caches are current: %#v", p.current, p.caches, e)
+		p := l.cacheOf(e.Cache)
+		if e.Path == "" || e.Err == nil || !p.current {
+			l.fault("is not current: %#v", e)
 		}
+		p.current = false
+		l.step(e)
+	case observe.CacheEnded:
+		p := l.cacheOf(e.Cache)
+		if e.Path == "" || e.Err == nil || !p.runs || p.current {
+			l.fault("ends wrongly (%+v): %#v", *p, e)
+		}
+		p.runs = false
 		l.step(e)
 	default:
 		l.step(e)
 	}
 }
 
-// cachePeriods counts the caches of one path, and those of them that are current.
-type cachePeriods struct{ caches, current int }
+// cachePeriod is what a cache does at the moment.
+type cachePeriod struct{ runs, current, loaded bool }
 
-func (l *Ledger) cachesOf(path string) *cachePeriods {
-	if l.caches[path] == nil {
-		l.caches[path] = &cachePeriods{}
+func (l *Ledger) cacheOf(id uint64) *cachePeriod {
+	if l.caches[id] == nil {
+		l.caches[id] = &cachePeriod{}
 	}
-	return l.caches[path]
+	return l.caches[id]
+}
+
+// wrongEnd is what is wrong about the end of a hold, its error and its trust.
+func wrongEnd(e observe.HoldEnded) error {
+	lost := errors.Is(e.Err, session.ErrLost)
+	switch {
+	case e.End == observe.Lost && !lost, e.End == observe.Unconfirmed && !errors.Is(e.Err, session.ErrTrustRanOut):
+		return errors.New("lost without a loss") //nolint:err113 // a test's
+	case (e.End == observe.Released || e.End == observe.HandedOver) && lost && !observe.IsContextEnd(e.Err):
+		return errors.New("a loss is no release") //nolint:err113 // a test's
+	case e.TrustLeft > 0 && (e.End != observe.Lost || errors.Is(e.Err, session.ErrExpired) || errors.Is(e.Err, session.ErrNodeDeleted)):
+		return errors.New("trust that is not left") //nolint:err113 // a test's
+	}
+	return nil
 }
 
 // classOfWrite is classOf for the error of a write. The reason of an unknown outcome is

@@ -136,6 +136,9 @@ func (tr Trial) Case() matrix.Case {
 	if testing.Short() {
 		faults = []matrix.Fault{matrix.LostReply, matrix.ExpireAfter, matrix.CancelUnknown}
 	}
+	if tr.seen != nil && faults == nil {
+		faults = append(matrix.All(), matrix.Freeze)
+	}
 	every := 5
 	if Thorough() {
 		every = 1

@@ -8,15 +8,15 @@
 // # Metrics
 //
 // Durations are in seconds. kind is a kind of package observe, with "_" for a space: lock,
-// permit, read_lock, write_lock, leadership, seat, registration, membership, worker,
+// permit, read_lock, write_lock, leadership, seat, registration, membership, node, worker,
 // resource, task_attempt, barrier, round.
 //
 //	zkrecipes_waiting{kind,path}                   gauge: waits in progress
 //	zkrecipes_oldest_wait_seconds{kind,path}       gauge: age of the oldest of them
 //	zkrecipes_wait_seconds{kind,path,result}       histogram: waits that ended: granted, given_up (by the caller), not_granted (TryLock and the like) or failed
-//	zkrecipes_held{kind,path}                      gauge: what is held
+//	zkrecipes_held{kind,path}                      gauge: what is held; one too many for a moment of a hand-over within the process
 //	zkrecipes_oldest_hold_seconds{kind,path}       gauge: age of the oldest hold
-//	zkrecipes_hold_seconds{kind,path,end}          histogram: holds that ended: released, handed_over or lost
+//	zkrecipes_hold_seconds{kind,path,end}          histogram: holds that ended: released, handed_over, unconfirmed (no server has answered the release for a session timeout) or lost
 //	zkrecipes_rounds_total{path}                   counter: rounds of barriers that this process has passed
 //	zkrecipes_batch_operations_total{path}       counter: operations of counters, several of which may travel together
 //	zkrecipes_batch_seconds{path,result}   histogram: their batches: ok or failed
@@ -24,23 +24,24 @@
 //	zkrecipes_transaction_seconds{result}          histogram: transactions of package stm: ok or failed
 //	zkrecipes_transaction_attempts_total           counter: runs of their functions
 //	zkrecipes_unknown_outcomes_total{what}         counter: replies that were lost, and found out about: counter or transaction
-//	zkrecipes_cache_synced{path}                   gauge: 1 while a cache is current, otherwise 0
-//	zkrecipes_cache_entries{path}                  gauge: entries when it was loaded last
+//	zkrecipes_cache_synced{path}                   gauge: 1 while all running caches of the path are current, otherwise 0
+//	zkrecipes_cache_stale_seconds{path}            gauge: how long the cache that is longest not current has not been, also before its first load; 0 while all are current
+//	zkrecipes_cache_entries{path}                  gauge: entries of the running caches when each was loaded last
 //	zkrecipes_cache_load_seconds{path}             histogram: time until a cache was current, again
 //	zkrecipes_member_changes_total{path,change}    counter: workers of a job that joined, left or died
 //	zkrecipes_rebalance_seconds{path,result}       histogram: assignments: ok or failed
 //	zkrecipes_rebalance_moves_total{path}          counter: resources that got another owner
-//	zkrecipes_rebalance_members{path}              gauge: members at the last assignment
-//	zkrecipes_rebalance_resources{path}            gauge: resources at the last assignment
+//	zkrecipes_rebalance_members{path}              gauge: members at the last assignment by this process
+//	zkrecipes_rebalance_resources{path}            gauge: resources at the last assignment by this process
 //	zkrecipes_task_changes_total{path,from,to}     counter: changes of tasks' states
-//	zkrecipes_task_state_seconds{path,state}       histogram: time that tasks were in a state
+//	zkrecipes_task_state_seconds{path,state}       histogram: time that tasks were in a state, if it is known
 //	zkrecipes_clients{status}                      gauge: clients by the status of their session
 //	zkrecipes_session_changes_total{status}        counter: changes to that status
 //	zkrecipes_disconnected_seconds                 gauge: how long the client that is longest without a connection has been so
 //	zkrecipes_session_holds                        gauge: what the sessions hold, as of ten seconds ago at most
 //	zkrecipes_session_watches                      gauge: their watches and subscriptions
 //	zkrecipes_session_deletions                    gauge: deletions in the background that no server has confirmed
-//	zkrecipes_trust_left_seconds                   gauge: time until the holds of the session with the least trust are given up, unless a proof comes before
+//	zkrecipes_trust_left_seconds                   gauge: time until the holds of the session with the least trust are given up, unless a proof comes before; computed for each scrape, from the last heartbeat or sample
 //	zkrecipes_trust_low_total                      counter: how often a session with holds came close to their loss
 //	zkrecipes_heartbeat_seconds{result}            histogram: heartbeats: ok or failed
 //	zkrecipes_requests_total{op,result}            counter: requests, by package observe's results

@@ -4,8 +4,8 @@ import "github.com/prometheus/client_golang/prometheus"
 
 const namespace = "zkrecipes"
 
-// metrics are the collectors of an observer, but for what ages is computed for each
-// scrape.
+// metrics are the collectors of an observer, but for what is computed for each
+// scrape: ages, samples, caches and groups.
 type metrics struct {
 	waiting, held                  *prometheus.GaugeVec
 	waits, holds                   *prometheus.HistogramVec
@@ -13,12 +13,10 @@ type metrics struct {
 	operations, conflicts, unknown *prometheus.CounterVec
 	batches, transactions          *prometheus.HistogramVec
 	attempts                       prometheus.Counter
-	synced, entries                *prometheus.GaugeVec
 	loads                          *prometheus.HistogramVec
 	memberChanges                  *prometheus.CounterVec
 	rebalances                     *prometheus.HistogramVec
 	moves                          *prometheus.CounterVec
-	members, resources             *prometheus.GaugeVec
 	taskChanges                    *prometheus.CounterVec
 	taskStates                     *prometheus.HistogramVec
 	clients                        *prometheus.GaugeVec
@@ -62,15 +60,11 @@ func newMetrics(buckets []float64) *metrics {
 	m.attempts = counter("transaction_attempts_total", "Runs of the functions of transactions.").WithLabelValues()
 	m.unknown = counter("unknown_outcomes_total", "Replies that were lost, and whose outcome was found out.", "what")
 
-	m.synced = gauge("cache_synced", "1 while a cache is current, otherwise 0.", path)
-	m.entries = gauge("cache_entries", "Entries of a cache when it was loaded last.", path)
 	m.loads = histogram("cache_load_seconds", "Time until a cache was current.", path)
 
 	m.memberChanges = counter("member_changes_total", "Workers that joined, left or died.", path, "change")
 	m.rebalances = histogram("rebalance_seconds", "Time until an assignment was carried out.", path, result)
 	m.moves = counter("rebalance_moves_total", "Resources that got another owner.", path)
-	m.members = gauge("rebalance_members", "Members at the last assignment.", path)
-	m.resources = gauge("rebalance_resources", "Resources at the last assignment.", path)
 	m.taskChanges = counter("task_changes_total", "Changes of tasks' states.", path, "from", "to")
 	m.taskStates = histogram("task_state_seconds", "Time that tasks were in a state.", path, "state")
 

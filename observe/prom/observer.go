@@ -11,10 +11,13 @@ import (
 // Observer is an [observe.Observer], and a [prometheus.Collector] of what it has seen.
 // Several clients may share one.
 type Observer struct {
-	paths *paths
-	m     *metrics
-	ages  *ages
-	now   *samples
+	paths    *paths
+	m        *metrics
+	ages     *ages
+	now      *samples
+	caches   *caches
+	groups   *groups
+	computed []prometheus.Collector // the four above
 }
 
 var (
@@ -32,7 +35,9 @@ func New(o *Options) *Observer {
 	if len(opts.Buckets) == 0 {
 		opts.Buckets = defaultBuckets()
 	}
-	return &Observer{paths: newPaths(opts), m: newMetrics(opts.Buckets), ages: newAges(), now: newSamples()}
+	out := &Observer{paths: newPaths(opts), m: newMetrics(opts.Buckets), ages: newAges(), now: newSamples(), caches: newCaches(), groups: newGroups()}
+	out.computed = []prometheus.Collector{out.ages, out.now, out.caches, out.groups}
+	return out
 }
 
 // Describe describes all metrics.
@@ -40,8 +45,9 @@ func (o *Observer) Describe(to chan<- *prometheus.Desc) {
 	for _, c := range o.m.all {
 		c.Describe(to)
 	}
-	o.ages.Describe(to)
-	o.now.Describe(to)
+	for _, c := range o.computed {
+		c.Describe(to)
+	}
 }
 
 // Collect collects all metrics.
@@ -49,8 +55,9 @@ func (o *Observer) Collect(to chan<- prometheus.Metric) {
 	for _, c := range o.m.all {
 		c.Collect(to)
 	}
-	o.ages.Collect(to)
-	o.now.Collect(to)
+	for _, c := range o.computed {
+		c.Collect(to)
+	}
 }
 
 // Observe counts e.
@@ -73,24 +80,23 @@ func (o *Observer) Observe(_ context.Context, e observe.Event) {
 		o.m.unknown.WithLabelValues("transaction").Add(float64(e.Unknown))
 		o.m.transactions.WithLabelValues(resultLabel(e.Err)).Observe(e.Took.Seconds())
 	case observe.CacheSynced:
-		path := o.path(e.Path)
-		o.m.synced.WithLabelValues(path).Set(1)
-		o.m.entries.WithLabelValues(path).Set(float64(e.Entries))
-		o.m.loads.WithLabelValues(path).Observe(e.Took.Seconds())
-	case observe.CacheStale:
-		o.m.synced.WithLabelValues(o.path(e.Path)).Set(0)
+		o.caches.observe(e, o.path)
+		o.m.loads.WithLabelValues(o.path(e.Path)).Observe(e.Took.Seconds())
+	case observe.CacheBegun, observe.CacheStale, observe.CacheEnded:
+		o.caches.observe(e, o.path)
 	case observe.MemberChanged:
 		o.m.memberChanges.WithLabelValues(o.path(e.Path), e.Change).Inc()
 	case observe.Rebalanced:
 		path := o.path(e.Path)
 		o.m.rebalances.WithLabelValues(path, resultLabel(e.Err)).Observe(e.Took.Seconds())
 		o.m.moves.WithLabelValues(path).Add(float64(e.Moves))
-		o.m.members.WithLabelValues(path).Set(float64(e.Members))
-		o.m.resources.WithLabelValues(path).Set(float64(e.Resources))
+		if e.Err == nil {
+			o.groups.add(e, path)
+		}
 	case observe.TaskChanged:
 		path := o.path(e.Path)
 		o.m.taskChanges.WithLabelValues(path, e.From, e.To).Inc()
-		if e.From != "" {
+		if e.From != "" && e.Took > 0 { // 0: not known
 			o.m.taskStates.WithLabelValues(path, e.From).Observe(e.Took.Seconds())
 		}
 	default:
@@ -159,6 +165,7 @@ func (o *Observer) observeSession(e observe.Event) {
 	case observe.TrustLow:
 		o.m.trustLow.Inc()
 	case observe.HeartbeatEnded:
+		o.now.renew(e)
 		o.m.heartbeats.WithLabelValues(resultLabel(e.Err)).Observe(e.Took.Seconds())
 	}
 }

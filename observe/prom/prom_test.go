@@ -127,9 +127,9 @@ func TestSamplesOfSessionsAreAddedUpUntilTheyEnd(t *testing.T) {
 	require.InDelta(t, 3, value(t, o, "session_holds"), 0)
 	require.InDelta(t, 8, value(t, o, "session_watches"), 0)
 	require.InDelta(t, 1, value(t, o, "session_deletions"), 0)
-	require.InDelta(t, 5, value(t, o, "trust_left_seconds"), 0)
+	require.InDelta(t, 5, value(t, o, "trust_left_seconds"), 1)
 	o.Observe(ctx, observe.SessionChanged{Client: 1, Status: "lost", Before: "suspended"})
-	require.InDelta(t, 7, value(t, o, "trust_left_seconds"), 0)
+	require.InDelta(t, 7, value(t, o, "trust_left_seconds"), 1)
 	require.InDelta(t, 1, value(t, o, "session_holds"), 0)
 }
 
@@ -167,8 +167,8 @@ func everyEvent() []observe.Event {
 		observe.WaitBegun{Wait: w}, observe.WaitQueued{Wait: w}, observe.WaitEnded{Wait: w},
 		observe.HoldBegun{Hold: h}, observe.HoldEnded{Hold: h, End: observe.HandedOver},
 		observe.RoundPassed{Path: "/b"}, observe.BatchWritten{Path: "/c", Operations: 1}, observe.TransactionEnded{Attempts: 1},
-		observe.CacheSynced{Path: "/t"}, observe.CacheStale{Path: "/t"}, observe.MemberChanged{Path: "/j", Change: "died"},
-		observe.Rebalanced{Path: "/r", Moves: 1}, observe.TaskChanged{Path: "/q", From: "queued", To: "done"},
+		observe.CacheBegun{Cache: 1, Path: "/t"}, observe.CacheSynced{Cache: 1, Path: "/t"}, observe.CacheStale{Cache: 1, Path: "/t"}, observe.CacheEnded{Cache: 2}, observe.MemberChanged{Path: "/j", Change: "died"},
+		observe.Rebalanced{Path: "/r", Moves: 1}, observe.TaskChanged{Path: "/q", From: "queued", To: "done", Took: 1},
 		observe.SessionChanged{Status: "connected", Before: "connecting"}, observe.NoConnection{For: time.Second},
 		observe.TrustLow{}, observe.HeartbeatEnded{}, observe.SessionSampled{Client: 1, Holds: 1},
 	}

@@ -2,6 +2,7 @@ package prom
 
 import (
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/zkrecipes/zkrecipes/observe"
@@ -12,7 +13,12 @@ type samples struct {
 	holds, trust, watches, deletions *prometheus.Desc
 
 	mu     sync.Mutex // guards newest
-	newest map[uint64]observe.SessionSampled
+	newest map[uint64]sample
+}
+
+type sample struct {
+	observe.SessionSampled
+	until time.Time // when the holds are given up, unless a proof comes before
 }
 
 func newSamples() *samples {
@@ -24,14 +30,24 @@ func newSamples() *samples {
 		trust:     desc("trust_left_seconds", "Time until the holds of the session with the least trust are given up, unless a proof comes before."),
 		watches:   desc("session_watches", "Watches and subscriptions of the sessions."),
 		deletions: desc("session_deletions", "Deletions in the background that no server has confirmed."),
-		newest:    map[uint64]observe.SessionSampled{},
+		newest:    map[uint64]sample{},
 	}
 }
 
 func (s *samples) add(e observe.SessionSampled) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.newest[e.Client] = e
+	s.newest[e.Client] = sample{e, time.Now().Add(e.TrustLeft)}
+}
+
+// renew takes the trust after a heartbeat over into the sample of its session.
+func (s *samples) renew(e observe.HeartbeatEnded) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if was, known := s.newest[e.Client]; known && e.Holds > 0 {
+		was.Holds, was.until = e.Holds, time.Now().Add(e.TrustLeft)
+		s.newest[e.Client] = was
+	}
 }
 
 // remove forgets a client whose session has ended.
@@ -55,7 +71,7 @@ func (s *samples) Collect(to chan<- prometheus.Metric) {
 	s.mu.Lock()
 	for _, e := range s.newest {
 		holds, watches, deletions = holds+e.Holds, watches+e.Watches, deletions+e.Deletions
-		if left := e.TrustLeft.Seconds(); e.Holds > 0 && (least == nil || left < *least) {
+		if left := max(0, time.Until(e.until).Seconds()); e.Holds > 0 && (least == nil || left < *least) {
 			least = &left
 		}
 	}

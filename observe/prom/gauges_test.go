@@ -1,0 +1,86 @@
+package prom_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/observe"
+	"github.com/zkrecipes/zkrecipes/observe/prom"
+)
+
+// Caches that share a label are current when all of them are.
+func TestACacheDoesNotHideThatAnotherIsStale(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := prom.New(nil)
+		see := func(e observe.Event) { o.Observe(context.Background(), e) }
+		want := func(synced, stale, entries float64) {
+			t.Helper()
+			require.InDelta(t, synced, value(t, o, "cache_synced", "path=/c"), 0)
+			require.InDelta(t, stale, value(t, o, "cache_stale_seconds", "path=/c"), 0)
+			require.InDelta(t, entries, value(t, o, "cache_entries", "path=/c"), 0)
+		}
+		want(-1, -1, -1)
+		see(observe.CacheBegun{Cache: 1, Path: "/c"})
+		time.Sleep(time.Second)
+		want(0, 1, 0)
+		see(observe.CacheSynced{Cache: 1, Path: "/c", Entries: 3})
+		see(observe.CacheBegun{Cache: 2, Path: "/c"})
+		see(observe.CacheSynced{Cache: 2, Path: "/c", Entries: 4})
+		want(1, 0, 7)
+		see(observe.CacheStale{Cache: 1, Path: "/c"})
+		time.Sleep(2 * time.Second)
+		see(observe.CacheStale{Cache: 2, Path: "/c"})
+		time.Sleep(3 * time.Second)
+		see(observe.CacheSynced{Cache: 2, Path: "/c", Entries: 4, Again: true})
+		want(0, 5, 7)
+		see(observe.CacheEnded{Cache: 1, Path: "/c", Err: context.Canceled})
+		want(1, 0, 4)
+		see(observe.CacheStale{Cache: 1, Path: "/c"}) // of no running cache
+		want(1, 0, 4)
+	})
+}
+
+func TestGroupsOfALabelAreAddedUp(t *testing.T) {
+	o := prom.New(&prom.Options{PathLabel: func(observe.Kind, string) string { return "all" }})
+	for _, e := range []observe.Rebalanced{
+		{Path: "/a", Members: 2, Resources: 10},
+		{Path: "/b", Members: 3, Resources: 5},
+		{Path: "/a", Members: 1, Resources: 9},
+		{Path: "/b", Err: errors.New("no valid assignment")},
+	} {
+		o.Observe(context.Background(), e)
+	}
+	require.InDelta(t, 4, value(t, o, "rebalance_members", "path=all"), 0)
+	require.InDelta(t, 14, value(t, o, "rebalance_resources", "path=all"), 0)
+}
+
+// Trust becomes less from scrape to scrape, without any event.
+func TestTrustAges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := prom.New(nil)
+		ctx := context.Background()
+		left := func() float64 { return value(t, o, "trust_left_seconds") }
+		o.Observe(ctx, observe.SessionSampled{Client: 1, Holds: 1, TrustLeft: 7 * time.Second})
+		time.Sleep(2 * time.Second)
+		require.InDelta(t, 5, left(), 0.001)
+		o.Observe(ctx, observe.HeartbeatEnded{Client: 1, Holds: 1, TrustLeft: 6 * time.Second})
+		require.InDelta(t, 6, left(), 0.001)
+		o.Observe(ctx, observe.HeartbeatEnded{Client: 2, Holds: 1, TrustLeft: time.Second})
+		require.InDelta(t, 6, left(), 0.001, "a client without a sample")
+		time.Sleep(time.Minute)
+		require.InDelta(t, 0, left(), 0)
+	})
+}
+
+func TestUnknownTimesOfTasksAreNotMeasured(t *testing.T) {
+	o := prom.New(nil)
+	for _, took := range []time.Duration{0, time.Second, 0} {
+		o.Observe(context.Background(), observe.TaskChanged{Path: "/q", From: "waiting", To: "assigned", Took: took})
+	}
+	require.InDelta(t, 1, value(t, o, "task_state_seconds", "path=/q", "state=waiting"), 0)
+	require.InDelta(t, 3, value(t, o, "task_changes_total", "from=waiting", "path=/q", "to=assigned"), 0)
+}
