@@ -75,9 +75,12 @@ func newHold(ctx context.Context, to observe.Observer, held Held, what observe.H
 
 // Begin reports that the hold begins, and its end if the hold has ended before.
 func (h *Hold) Begin() {
-	if h == nil {
-		return
+	if h != nil {
+		h.begin()
 	}
+}
+
+func (h *Hold) begin() {
 	h.to.Observe(h.ctx, observe.HoldBegun{Hold: h.hold})
 	h.mu.Lock()
 	h.begun = true
@@ -99,18 +102,25 @@ func (h *Hold) awaitLossLocked() {
 // HandedOver says that the giving back in progress is a hand-over in this process.
 func (h *Hold) HandedOver() {
 	if h != nil {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.end = observe.HandedOver
+		h.setHandedOver()
 	}
+}
+
+func (h *Hold) setHandedOver() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.end = observe.HandedOver
 }
 
 // Ending begins the giving back, before the hold's context ends. If the hold was lost
 // before, the loss has been or will be reported, and the giving back is not.
 func (h *Hold) Ending() {
-	if h == nil {
-		return
+	if h != nil {
+		h.beginEnd()
 	}
+}
+
+func (h *Hold) beginEnd() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.over != nil || h.stop != nil && !h.stop() {
@@ -150,9 +160,11 @@ func (h *Hold) NotEnding() {
 // had been lost.
 func (h *Hold) End(err error) {
 	if h != nil {
-		h.endOnce(err)()
+		h.reportReturn(err)
 	}
 }
+
+func (h *Hold) reportReturn(err error) { h.endOnce(err)() }
 
 func (h *Hold) endOnce(err error) (report func()) {
 	h.mu.Lock()
