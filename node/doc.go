@@ -103,5 +103,6 @@
 //
 // The client's observer receives each znode that goes with a session as a hold: the next
 // znode after a loss is another hold. The observer receives no holds for znodes of other
-// modes.
+// modes. The goroutine that keeps the znode calls the observer, which must therefore not wait
+// for a SetData or a Release of the same Kept.
 package node

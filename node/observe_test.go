@@ -1,6 +1,8 @@
 package node_test
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -57,5 +59,44 @@ func TestEventsOfAConflict(t *testing.T) {
 		require.Equal(w, err, (<-events).(observe.WaitEnded).Err)
 		require.Empty(w, events)
 		w.release(other)
+	})
+}
+
+// An observer may keep other znodes, and read the state of the znode that reports to it.
+func TestObserverMayUseTheNode(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		var own atomic.Pointer[node.Kept]
+		var inside, over atomic.Bool
+		var calls atomic.Int64
+		var c *session.Client
+		c = w.ClientWith(session.Options{Observer: observe.Func(func(ctx context.Context, e observe.Event) {
+			if !world.IsWaitOrHold(e) || over.Load() || !inside.CompareAndSwap(false, true) {
+				return
+			}
+			defer inside.Store(false)
+			calls.Add(1)
+			if k := own.Load(); k != nil {
+				_ = k.State()
+			}
+			within, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+			defer cancel()
+			k, err := node.New(c, folder+"/another", session.Ephemeral, nil).Keep(within, []byte("b"))
+			if err == nil {
+				err = k.Release(within)
+			}
+			if err != nil {
+				w.Errorf("%s: %v", e.Name(), err)
+			}
+		})})
+		k := w.keep(c, session.Ephemeral, "a")
+		own.Store(k)
+		was := k.Token()
+		require.NoError(w, w.Server.DeleteAll(k.Path()))
+		w.remakes(k, was, "a")
+		w.Pass(time.Minute)
+		w.release(k)
+		over.Store(true)
+		w.Settle() // a call in progress ends
+		require.Greater(w, calls.Load(), int64(3), "the wait, and both holds")
 	})
 }
