@@ -62,6 +62,24 @@ func TestEventsOfASequenceUnderEveryFault(t *testing.T) {
 	}.RunObserved(t, *update, "sequence")
 }
 
+func TestEventsOfALatchUnderEveryFault(t *testing.T) {
+	world.Trial{
+		Name: "TrySetCount, CountDown, Await", Counts: everything,
+		Op: func(ctx context.Context, p *world.Party) error {
+			l := counter.NewLatch(p.Tested, path, nil)
+			_, err := l.TrySetCount(ctx, 1)
+			if err == nil {
+				_, err = l.CountDown(ctx)
+			}
+			if err == nil {
+				err = l.Await(ctx)
+			}
+			world.Pause(time.Minute)
+			return excused(err)
+		},
+	}.RunObserved(t, *update, "latch")
+}
+
 // excused is err without an unknown outcome, which some faults lead to.
 func excused(err error) error {
 	if errors.Is(err, session.ErrUnknownOutcome) {

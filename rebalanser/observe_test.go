@@ -323,6 +323,8 @@ func TestEventsOfAMemberUnderEveryFault(t *testing.T) {
 				return false // the coordinator's, which comes at any time in between
 			}
 			tr.RunObserved(t, *update, "member-"+mode.String())
+			tr.Shows = func(e observe.Event) bool { _, ok := e.(observe.Rebalanced); return ok }
+			tr.RunObserved(t, *update, "coordinator-"+mode.String())
 		})
 	}
 }

@@ -34,6 +34,27 @@ func TestEventsUnderEveryFault(t *testing.T) {
 	}
 }
 
+func TestEventsOfPlacesUnderEveryFault(t *testing.T) {
+	t.Parallel()
+	for file, enqueue := range map[string]func(*rwlock.RWMutex, context.Context) (*rwlock.Place, error){
+		"place": (*rwlock.RWMutex).Enqueue, "rplace": (*rwlock.RWMutex).REnqueue,
+	} {
+		t.Run(file, func(t *testing.T) {
+			world.Trial{
+				Name: file, Paths: []string{dir}, Next: nextLocks,
+				Op: func(ctx context.Context, p *world.Party) error {
+					k, err := enqueue(rwlock.New(p.Tested, dir, nil), ctx)
+					if err != nil {
+						return err
+					}
+					_, err = k.Await(ctx)
+					return errors.Join(err, k.Withdraw(context.WithoutCancel(ctx)))
+				},
+			}.RunObserved(t, *update, file)
+		})
+	}
+}
+
 func TestEventsOfADowngradeUnderEveryFault(t *testing.T) {
 	t.Parallel()
 	world.Trial{

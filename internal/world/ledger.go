@@ -25,7 +25,7 @@ type Ledger struct {
 	holds  map[uint64]observe.Hold
 	caches map[uint64]*cachePeriod
 	passed map[uint64]bool // the waits that have passed a round, and have not ended
-	status string // of the session
+	status string          // of the session
 	wrong  []error
 	steps  []string                 // see Steps
 	shows  func(observe.Event) bool // the events in steps; nil: all of the recipes
@@ -115,6 +115,7 @@ func (l *Ledger) Observe(ctx context.Context, e observe.Event) {
 			l.fault("the session was %s: %#v", l.status, e)
 		}
 		l.status = e.Status
+		l.stepOfSession(e)
 	case observe.MemberChanged:
 		if e.Path == "" || e.Change == "" {
 			l.fault("a change of no worker: %#v", e)
@@ -131,6 +132,7 @@ func (l *Ledger) Observe(ctx context.Context, e observe.Event) {
 		}
 		l.step(e, e.From+">"+e.To)
 	case observe.HeartbeatEnded, observe.NoConnection, observe.TrustLow, observe.SessionSampled:
+		l.stepOfSession(e)
 	default:
 		l.enterSingle(e)
 	}
@@ -171,6 +173,13 @@ func (l *Ledger) step(e observe.Event, more ...any) {
 		}
 	}
 	l.steps = append(l.steps, text)
+}
+
+// stepOfSession notes an event of the session, if the ledger shows such events.
+func (l *Ledger) stepOfSession(e observe.Event) {
+	if l.shows != nil {
+		l.step(e)
+	}
 }
 
 // classOf is what is certain about an error under a fault.

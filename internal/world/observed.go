@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
@@ -53,6 +54,10 @@ func (tr Trial) RunObserved(t *testing.T, update bool, file string) {
 		if fault == noFault {
 			usual = append(usual, steps)
 		}
+	}
+	if slices.ContainsFunc(known, func(step string) bool { return strings.HasPrefix(step, "hold ended") }) {
+		// A session may be lost before, during or after the giving back.
+		known = append(known, "hold ended "+string(observe.Lost)+" (lost)", "hold ended "+string(observe.Unconfirmed)+" (lost)")
 	}
 	for _, line := range lines {
 		fault, steps, _ := strings.Cut(line, ": ")
