@@ -9,10 +9,10 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// An update loses its connection. Before the client is back, an administrator deletes the
+// An update loses its connection, or its session. Before the client is back, an administrator deletes the
 // znode, and another process registers under the name: its znode has the same version.
 func TestRepeatedUpdateDoesNotOverwriteTheNextInstanceOfTheName(t *testing.T) {
-	for _, fault := range []zktest.Fault{zktest.CutBefore, zktest.DropReplyCut} {
+	for _, fault := range []zktest.Fault{zktest.CutBefore, zktest.DropReplyCut, zktest.ExpireBefore, zktest.ExpireAfter} {
 		inWorld(t, nil, func(w *World) {
 			c := w.Client()
 			g := w.register(registry(c), typed("one", discovery.Static))
@@ -27,6 +27,24 @@ func TestRepeatedUpdateDoesNotOverwriteTheNextInstanceOfTheName(t *testing.T) {
 			require.Equal(w, "next", string(w.node(dir+"/one").Data))
 			w.unregister(g)
 			require.Equal(w, "next", string(w.node(dir+"/one").Data))
+		})
+	}
+}
+
+// The same with a move, whose transaction deletes the znode.
+func TestRepeatedMoveDoesNotDeleteTheNextInstanceOfTheName(t *testing.T) {
+	for _, fault := range []zktest.Fault{zktest.CutBefore, zktest.ExpireBefore} {
+		inWorld(t, nil, func(w *World) {
+			g := w.register(registry(w.Client()), typed("one", discovery.Static))
+			w.Server.FailNth(func(q zktest.Request) bool { return q.Op == "multi" && !q.OnlyChecks }, 1, zktest.Action{Do: fault})
+			w.Once(func(q zktest.Request) bool { return q.Op == "connect" && q.Session != 0 }, func() {
+				require.NoError(w, w.Server.Delete(dir+"/one"))
+				require.NoError(w, w.Server.Create(dir+"/one", []byte("next")))
+			})
+			require.NoError(w, g.Move(w.Within(time.Minute), "api", g.Instance()))
+			require.Equal(w, "next", string(w.node(dir+"/one").Data))
+			require.Equal(w, []string{"one"}, w.Children(base+"/api"))
+			w.unregister(g)
 		})
 	}
 }

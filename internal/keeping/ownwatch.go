@@ -30,7 +30,7 @@ func (t *registrar) watchOwn(ctx context.Context) error {
 			t.ctx, t.end = session.WithHolds(ctx) // with no hold: it has no session
 		}
 	}
-	t.watching = true
+	t.watching, t.unseen = true, false
 	t.k.setRegistered(t.ctx, t.have, t.guard())
 	return nil
 }

@@ -25,6 +25,7 @@ type registrar struct {
 	k               *Registrant
 	s               *session.Session
 	have            *place // the present registration
+	unseen          bool   // have is known from an earlier session: see recognizeOwn
 	settled         *Entry // the entry that was registered last
 	pendingCreation *Entry // may have been created in a session that is over
 	// formers are the znodes that lost sessions have left; races counts the attempts
@@ -97,7 +98,7 @@ func (t *registrar) serveSession(ctx context.Context, s *session.Session) error 
 
 // beginSession goes on in s.
 func (t *registrar) beginSession(s *session.Session) {
-	t.s, t.caughtUp, t.races = s, false, 0
+	t.s, t.caughtUp, t.races, t.unseen = s, false, 0, t.have != nil
 	t.k.cfg.Owned.addSession(s.ID())
 }
 
