@@ -61,12 +61,20 @@ func (t *mastership) tidyUp(ctx context.Context) error {
 // operation has missed yet, and looks at the published counts.
 func (t *mastership) auditFolders(ctx context.Context) error {
 	r := newReading(ctx, t.s)
-	names, published := r.List(string(t.layout)), r.StatAll(t.countsPath())
+	names := r.List(string(t.layout))
+	published, hidden := session.Seen{}, false
+	if r.Err == nil {
+		published = r.StatAll(t.countsPath())[0]
+		// Servers from 3.9.3 on do not show the stat of a record that may not be read.
+		if hidden = errors.Is(r.Err, session.ErrNoAuth); hidden {
+			r.Err = nil
+		}
+	}
 	t.auditSchedules(r, slices.Contains(names, schedulesDir))
 	if r.Err != nil {
 		return r.Err
 	}
-	t.auditCounts(published[0])
+	t.auditCounts(published, hidden)
 	t.hasKeys = slices.Contains(names, uniqueDir)
 	for _, dir := range append(folderNames(), admissionDir) {
 		if !slices.Contains(names, dir) {

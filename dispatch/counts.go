@@ -181,12 +181,13 @@ func (t *mastership) forgetCountsLocked() {
 	t.counts.wake()
 }
 
-// auditCounts has the record written again if it was deleted or overwritten by hand.
-func (t *mastership) auditCounts(record session.Seen) {
+// auditCounts has the record written again if it was deleted or overwritten by hand. Of a
+// hidden record that was written, nothing is known.
+func (t *mastership) auditCounts(record session.Seen, hidden bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	node := t.counts.node
-	if t.counts.blocked || node.Exists && (!record.Exists || record.Stat.Mzxid != node.Stat.Mzxid) {
+	if t.counts.blocked || !hidden && node.Exists && (!record.Exists || record.Stat.Mzxid != node.Stat.Mzxid) {
 		t.forgetCountsLocked()
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/dispatch"
 	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
 // A record that was deleted or overwritten is not believed, and the master writes it again,
@@ -64,23 +65,25 @@ func TestDamagedCountsAreNotBelievedAndAreRepaired(t *testing.T) {
 
 // A record that the roles may not read and write costs them nothing else.
 func TestCountsOfAnotherACLAreLeftAlone(t *testing.T) {
-	inWorld(t, nil, func(w *World) {
-		q := w.queue()
-		w.submit(q, dispatch.Task{ID: "x"})
-		ann := w.ClientWith(session.Options{Credentials: []session.Credential{session.Digest("ann", "secret")}})
-		_, err := w.Session(ann).Create(w.Ctx, countsPath, nil, session.Persistent, &session.CreateOptions{ACL: session.CreatorACL()})
-		require.NoError(w, err)
-		m := w.master(nil)
-		w.worker(echo, nil)
-		require.Equal(w, "done", string(w.collect(q, "x").State))
-		w.submit(q, dispatch.Task{ID: "y"})
-		w.Pass(2 * time.Minute)
-		require.Equal(w, map[dispatch.State]int{"done": 1}, w.counted(q).Tasks)
-		require.NoError(w, w.Server.Delete(countsPath))
-		w.Pass(time.Minute + time.Second)
-		require.Equal(w, map[dispatch.State]int{"done": 1}, w.published(q).Tasks)
-		require.NoError(w, m.end())
-	})
+	for _, o := range []*zktest.Options{nil, {StatNeedsRead: true}} {
+		inWorld(t, o, func(w *World) {
+			q := w.queue()
+			w.submit(q, dispatch.Task{ID: "x"})
+			ann := w.ClientWith(session.Options{Credentials: []session.Credential{session.Digest("ann", "secret")}})
+			_, err := w.Session(ann).Create(w.Ctx, countsPath, nil, session.Persistent, &session.CreateOptions{ACL: session.CreatorACL()})
+			require.NoError(w, err)
+			m := w.master(nil)
+			w.worker(echo, nil)
+			require.Equal(w, "done", string(w.collect(q, "x").State))
+			w.submit(q, dispatch.Task{ID: "y"})
+			w.Pass(2 * time.Minute)
+			require.Equal(w, map[dispatch.State]int{"done": 1}, w.counted(q).Tasks)
+			require.NoError(w, w.Server.Delete(countsPath))
+			w.Pass(time.Minute + time.Second)
+			require.Equal(w, map[dispatch.State]int{"done": 1}, w.published(q).Tasks)
+			require.NoError(w, m.end())
+		})
+	}
 }
 
 // A master that may not replace its own record any more gives up the leadership: the record
