@@ -57,6 +57,6 @@ func TestGateOpensForAllWaiters(t *testing.T) {
 		require.NoError(w, <-out)
 		require.NoError(w, g.Remove(w.Ctx), "open already")
 		w.Settle()
-		require.Zero(w, w.Server.Stats().Watches)
+		w.RequireNoWatches()
 	})
 }

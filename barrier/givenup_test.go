@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/barrier"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -115,7 +116,7 @@ func TestArrivalInASessionThatIsGivenUpIsInDoubtAlsoWhenTheCallerLeaves(t *testi
 				_, err = s.Hold(w.Ctx, node.Path, nil)
 				require.NoError(w, err)
 				w.Server.OnRequest(func(r zktest.Request) zktest.Action {
-					if r.Op == "create2" {
+					if world.Creates(r.Op) {
 						w.Server.BlackHole(zktest.Link{Client: "c1"}, zktest.Both)
 					}
 					return zktest.Action{}

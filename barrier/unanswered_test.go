@@ -19,7 +19,7 @@ func unanswered(w *World, rounds int64) passed {
 	a := w.await(w.Ctx, all[0])
 	w.round(w.await(w.Ctx, all[1]), 1)
 	w.round(a, 1)
-	mine := func(r zktest.Request) bool { return r.Op == "create2" && r.Client == "c1" }
+	mine := func(r zktest.Request) bool { return world.Creates(r.Op) && r.Client == "c1" }
 	w.Server.FailNth(mine, 1, zktest.Action{Do: zktest.DropReplyHole})
 	out := w.await(w.Ctx, all[0])
 	w.round(w.await(w.Ctx, all[1]), 2) // with the party that does not know of its arrival
@@ -58,7 +58,7 @@ func TestPartyThatNothingTellsWhetherItPassedSaysSo(t *testing.T) {
 func TestPartyWhoseCreationWasNeverCarriedOutArrives(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		all, _ := w.barriers(2, 2, nil)
-		mine := func(r zktest.Request) bool { return r.Op == "create2" && r.Client == "c1" && r.Path != dir }
+		mine := func(r zktest.Request) bool { return world.Creates(r.Op) && r.Client == "c1" && r.Path != dir }
 		w.Server.FailNth(mine, 1, zktest.Action{Do: zktest.CutBefore})
 		a := w.await(w.Ctx, all[0])
 		w.Pass(time.Minute)
@@ -72,13 +72,14 @@ func TestPartyWhoseCreationWasNeverCarriedOutArrives(t *testing.T) {
 // A party whose session ends while its creation is in flight finds out in the next
 // session whether the znode was created.
 func TestPartyThatLosesItsSessionAsItArrivesCountsOnce(t *testing.T) {
+	world.Needs(t, world.SaysExpired)
 	for _, fault := range []zktest.Fault{zktest.DropRequest, zktest.DropReplyHole} {
 		inWorld(t, nil, func(w *World) {
 			all, clients := w.barriers(2, 2, nil)
 			a := w.await(w.Ctx, all[0])
 			w.round(w.await(w.Ctx, all[1]), 1)
 			w.round(a, 1)
-			mine := func(r zktest.Request) bool { return r.Op == "create2" && r.Client == "c1" }
+			mine := func(r zktest.Request) bool { return world.Creates(r.Op) && r.Client == "c1" }
 			w.Server.FailNth(mine, 1, zktest.Action{Do: fault})
 			out := w.await(w.Ctx, all[0])
 			w.Expire(clients[0])
@@ -95,11 +96,12 @@ func TestPartyThatLosesItsSessionAsItArrivesCountsOnce(t *testing.T) {
 // the party is counted until its znode has gone. If the caller arrives again,
 // it counts as the same party.
 func TestPartyThatGivesUpAsItArrivesDoesNotKnow(t *testing.T) {
+	world.Needs(t, world.Resumes)
 	inWorld(t, nil, func(w *World) {
 		all, _ := w.barriers(2, 2, nil)
 		_, err := all[0].Await(w.Within(time.Second))
 		require.ErrorIs(w, err, context.DeadlineExceeded)
-		w.Server.FailNth(func(r zktest.Request) bool { return r.Op == "create2" }, 1, zktest.Action{Do: zktest.DropReplyHole})
+		w.Server.FailNth(func(r zktest.Request) bool { return world.Creates(r.Op) }, 1, zktest.Action{Do: zktest.DropReplyHole})
 		_, err = all[0].Await(w.Within(time.Second))
 		require.ErrorIs(w, err, session.ErrUnknownOutcome)
 		again := w.await(w.Ctx, all[0])
@@ -114,6 +116,7 @@ func TestPartyThatGivesUpAsItArrivesDoesNotKnow(t *testing.T) {
 // All parties lose answers at random; no party is counted twice, and no party
 // waits for a round already passed.
 func TestLostAnswersInRoundsWithoutEnd(t *testing.T) {
+	world.Needs(t, world.Resumes)
 	inWorld(t, nil, func(w *World) {
 		const n, rounds = 3, 60
 		l := newLockstep(n, rounds)

@@ -128,7 +128,7 @@ func (w *World) clean() {
 	w.Helper()
 	w.Settle()
 	require.Empty(w, w.Children(dir))
-	require.Zero(w, w.Server.Stats().Watches, "%v", w.Server.Watches())
+	w.RequireNoWatches()
 }
 
 // barriers makes n barriers for the number of parties, each of a client of its own.

@@ -178,6 +178,7 @@ func private(w *world.World, owner *session.Client, paths ...string) {
 }
 
 func TestAnEntryThatMayNotBeReadAffectsNoOtherEntry(t *testing.T) {
+	world.Needs(t, world.PublicStats)
 	inModes(t, func(w *world.World) {
 		owner := w.ClientWith(session.Options{Credentials: []session.Credential{session.Digest("u", "p")}})
 		put(w, "/t", "0", "/t/a", "1")
@@ -221,7 +222,7 @@ func TestRunFailsWhenItsOwnPathMayNotBeRead(t *testing.T) {
 			}
 		}
 		w.Settle()
-		require.Zero(w, w.Server.Stats().Watches)
+		w.RequireNoWatches()
 	})
 }
 
@@ -259,6 +260,7 @@ func TestViewsWriteNothing(t *testing.T) {
 // The session may have a subscription of another kind to the same path, of which
 // servers keep one (ZOOKEEPER-4466).
 func TestAnotherSubscriptionOfThePathIsNoObstacle(t *testing.T) {
+	world.Needs(t, world.Subscriptions)
 	world.In(t, nil, func(w *world.World) {
 		put(w, "/c", "", "/c/a", "1")
 		c := w.Client()
@@ -277,7 +279,7 @@ func TestAnotherSubscriptionOfThePathIsNoObstacle(t *testing.T) {
 		v.shows(w, "/c/a", "4", "/c/c", "5")
 		require.NoError(w, v.stop())
 		w.Settle()
-		require.Zero(w, w.Server.Stats().Watches)
+		w.RequireNoWatches()
 	})
 }
 

@@ -87,6 +87,7 @@ func TestAnOverrunIsMadeGood(t *testing.T) {
 // TestAServerThatForgetsAboutPersistentWatches: the next one of a mixed ensemble
 // refuses to set the watch again, which ends it.
 func TestAServerThatForgetsAboutPersistentWatches(t *testing.T) {
+	world.Needs(t, world.Subscriptions)
 	world.In(t, nil, func(w *world.World) {
 		require.NoError(w, w.Server.Create("/c", nil))
 		v := NewChildren(w.Client(), "/c", Bytes, nil)
@@ -103,7 +104,7 @@ func TestAServerThatForgetsAboutPersistentWatches(t *testing.T) {
 		require.Equal(w, 1, v.Len())
 		stop()
 		w.Settle()
-		require.Zero(w, w.Server.Stats().Watches)
+		w.RequireNoWatches()
 	})
 }
 
@@ -130,7 +131,7 @@ func TestWatchesOfUnusedAnswersAreStopped(t *testing.T) {
 		in.put(item{})
 		require.ErrorIs(w, <-ended, refusal)
 		w.Settle()
-		require.Zero(w, w.Server.Stats().Watches)
+		w.RequireNoWatches()
 	})
 }
 

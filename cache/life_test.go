@@ -100,7 +100,7 @@ func TestAPanicOfTheDecoderIsTheCallers(t *testing.T) {
 			require.False(w, v.Status().Running)
 		}
 		w.Settle()
-		require.Zero(w, w.Server.Stats().Watches, "it has let go")
+		w.RequireNoWatches("it has let go")
 		del(w, "/c/old")
 		armed = false
 		r := run(w, v.View)
@@ -178,7 +178,7 @@ func TestWatchesAreFlat_CH48_CL16_P24(t *testing.T) {
 			_ = v.stop()
 		}
 		w.Settle()
-		require.Zero(w, w.Server.Stats().Watches)
+		w.RequireNoWatches()
 		v := run(w, cache.NewChildren(c, "/c", text, nil).View)
 		v.synced(w)
 		watches := w.Server.Stats().Watches
@@ -198,6 +198,6 @@ func TestWatchesAreFlat_CH48_CL16_P24(t *testing.T) {
 		require.Equal(w, watches, w.Server.Stats().Watches)
 		_ = v.stop()
 		w.Settle()
-		require.Zero(w, w.Server.Stats().Watches)
+		w.RequireNoWatches()
 	})
 }

@@ -15,6 +15,7 @@ import (
 // A view of a program that is started in an outage shows what a server without a quorum knows,
 // says so, and is up to date when there is a quorum again.
 func TestViewsAreLoadedFromAServerWithoutAQuorum(t *testing.T) {
+	world.Needs(t, world.ReadOnlyServers)
 	world.In(t, &zktest.Options{Servers: 3, ReadOnly: true}, func(w *world.World) {
 		require.NoError(w, w.Server.WaitLeader(w.Ctx))
 		put(w, "/t", "0", "/t/a", "1", "/t/b", "2", "/t/b/c", "3")
@@ -53,6 +54,7 @@ func TestViewsAreLoadedFromAServerWithoutAQuorum(t *testing.T) {
 
 // The servers with a quorum are lost, with the session, while a view is up to date.
 func TestAViewStaysWhatItWasOnAServerWithoutAQuorum(t *testing.T) {
+	world.Needs(t, world.ReadOnlyServers)
 	world.In(t, &zktest.Options{Servers: 3, ReadOnly: true}, func(w *world.World) {
 		require.NoError(w, w.Server.WaitLeader(w.Ctx))
 		put(w, "/t", "0", "/t/a", "1")
@@ -86,6 +88,7 @@ func TestAViewStaysWhatItWasOnAServerWithoutAQuorum(t *testing.T) {
 
 // The quorum is lost while a view is being loaded: it goes on at the last server.
 func TestLoadGoesOnWithoutAQuorum(t *testing.T) {
+	world.Needs(t, world.ReadOnlyServers)
 	world.In(t, &zktest.Options{Servers: 3, ReadOnly: true, Latency: 100 * time.Millisecond}, func(w *world.World) {
 		require.NoError(w, w.Server.WaitLeader(w.Ctx))
 		put(w, "/t", "0", "/t/a", "1")
@@ -109,6 +112,7 @@ func TestLoadGoesOnWithoutAQuorum(t *testing.T) {
 
 // A view does not go back from the newer of two servers to the older.
 func TestViewDoesNotGoBackWithoutAQuorum(t *testing.T) {
+	world.Needs(t, world.ReadOnlyServers)
 	world.In(t, &zktest.Options{Servers: 3, ReadOnly: true}, func(w *world.World) {
 		require.NoError(w, w.Server.WaitLeader(w.Ctx))
 		put(w, "/t", "0", "/t/a", "old")

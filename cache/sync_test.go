@@ -14,6 +14,7 @@ import (
 // The answers to those reads may be older than the state that the session before has
 // shown.
 func TestReadsBehindASyncWithoutAnAnswerAreVoid_N35(t *testing.T) {
+	world.Needs(t, world.Resumes)
 	world.In(t, nil, func(w *world.World) {
 		require.NoError(w, w.Server.Create("/c", []byte("0")))
 		c := w.Client()
@@ -51,6 +52,7 @@ func TestReadsBehindASyncWithoutAnAnswerAreVoid_N35(t *testing.T) {
 // one connection and the first read that is lost, and the read finds the next one
 // there already. No watch was set that could tell of it.
 func TestAConnectionThatComesBeforeTheFirstReadIsFollowed(t *testing.T) {
+	world.Needs(t, world.Resumes)
 	world.In(t, nil, func(w *world.World) {
 		require.NoError(w, w.Server.Create("/c", []byte("0")))
 		c := w.Client()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/counter"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/internal/world/history"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
@@ -163,7 +164,7 @@ func TestRestOfALostBatchStaysPending(t *testing.T) {
 					ctx, cancel := context.WithCancel(w.Ctx)
 					w.Server.FailNth(writes, 2, zktest.Action{Do: zktest.ExpireBefore})
 					w.Server.OnRequest(func(r zktest.Request) zktest.Action {
-						if r.Op == "create2" {
+						if world.Creates(r.Op) {
 							cancel() // the next session begins
 						}
 						return zktest.Action{}

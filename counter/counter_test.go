@@ -175,7 +175,7 @@ func TestWatchEndsWithItsContextTheClientAndDataThatIsNoNumber(t *testing.T) {
 		}
 		require.ErrorIs(w, last, session.ErrClosed)
 		w.Settle()
-		require.Zero(w, w.Server.Stats().Watches)
+		w.RequireNoWatches()
 	})
 }
 

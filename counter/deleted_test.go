@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/counter"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -127,6 +128,7 @@ func TestDeletedMarkerIsMadeAgain(t *testing.T) {
 // Without the marker, a lost reply is settled by the version. If other clients
 // have written since, the outcome is reported as unknown.
 func TestLostReplyWithoutAMarker(t *testing.T) {
+	world.Needs(t, world.Resumes)
 	for name, tc := range map[string]struct {
 		fault   zktest.Fault
 		others  bool

@@ -113,7 +113,7 @@ func TestLatchIsAwaitedWithOneWatch(t *testing.T) {
 		w.down(l, 0)
 		require.NoError(w, <-out)
 		w.Settle()
-		require.Zero(w, w.Server.Stats().Watches)
+		w.RequireNoWatches()
 	})
 }
 

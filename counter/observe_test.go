@@ -99,6 +99,7 @@ func (b batches) Observe(_ context.Context, e observe.Event) {
 
 // Concurrent operations, a lost race, a lost reply, an overflow, and a caller that leaves.
 func TestEventsOfACounterSayWhatHappened(t *testing.T) {
+	world.Needs(t, world.Resumes)
 	inWorld(t, nil, func(w *World) {
 		events := make(batches, 100)
 		client := w.ClientWith(session.Options{Observer: events})

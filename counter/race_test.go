@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/counter"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -120,6 +121,7 @@ func TestWriteBehindAContendedOneIsSeen(t *testing.T) {
 // state: the next change reads the state first, instead of learning it from a
 // refusal.
 func TestChangeAfterALostReplyReadsFirst(t *testing.T) {
+	world.Needs(t, world.Resumes)
 	inWorld(t, nil, func(w *World) {
 		client := w.Client()
 		c := counter.New(client, path, nil)

@@ -149,7 +149,7 @@ func TestSharedThatIsNoNumberIsRefusedAndSetRepairsIt(t *testing.T) {
 			require.ErrorIs(w, err, counter.ErrCorrupt)
 		}
 		w.Settle()
-		require.Zero(w, w.Server.Stats().Watches)
+		w.RequireNoWatches()
 		require.NoError(w, c.Set(w.Ctx, 7))
 		require.Equal(w, []byte{0, 0, 0, 7}, w.node().Data)
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/counter"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
@@ -61,6 +62,7 @@ func TestWritesStepOverTheVersionThatMeansAny_CH40(t *testing.T) {
 
 // The same under lost replies.
 func TestStepOverTheVersionThatMeansAnyUnderLostReplies_CH40(t *testing.T) {
+	world.Needs(t, world.Resumes)
 	for _, fault := range []zktest.Fault{zktest.CutBefore, zktest.DropReplyCut, zktest.ExpireBefore} {
 		inWorld(t, nil, func(w *World) {
 			c := counter.New(w.Client(), path, nil)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/discovery"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
@@ -38,7 +39,7 @@ func TestRegistrationsWithTheSameDataLeaveNoOrphanedNode(t *testing.T) {
 					if cuts++; cuts <= 3 {
 						return zktest.Action{Do: zktest.CutBefore}
 					}
-				case q.Op == "create2" && q.Path == dir+"/one" && !made:
+				case world.Creates(q.Op) && q.Path == dir+"/one" && !made:
 					made = true
 					return zktest.Action{Do: zktest.DropReplyCut}
 				}

@@ -125,7 +125,7 @@ func TestTwinMembersOfOneProcessConflict_CL19(t *testing.T) {
 		g := discovery.NewGroup(w.Client(), "/members", nil)
 		first, err := g.Join(w.Ctx, "one", nil)
 		require.NoError(w, err)
-		w.Server.OnRequest(w.first(1, "create2", zktest.Action{Do: zktest.DropReplyCut}))
+		w.Server.OnRequest(w.first(1, "create", zktest.Action{Do: zktest.DropReplyCut}))
 		_, err = g.Join(w.Ctx, "one", nil)
 		require.ErrorIs(w, err, discovery.ErrConflict)
 		w.Settle()

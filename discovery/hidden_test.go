@@ -7,6 +7,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/discovery"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -24,7 +25,7 @@ func TestAnothersHiddenNodeDoesNotHideOurs_CH53(t *testing.T) {
 				theirs, err := w.Session(w.Client()).Create(w.Ctx, dir+"/one", nil, mode, hidden)
 				require.NoError(w, err)
 				r := registry(w.Client())
-				w.Server.FailNth(func(q zktest.Request) bool { return q.Op == "create2" }, 1, zktest.Action{Do: zktest.DropReplyCut})
+				w.Server.FailNth(func(q zktest.Request) bool { return world.Creates(q.Op) }, 1, zktest.Action{Do: zktest.DropReplyCut})
 				g, err := r.Register(w.Within(time.Minute), typed("one", typ))
 				if typ == discovery.Dynamic {
 					require.ErrorIs(w, err, discovery.ErrConflict)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/discovery"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -91,6 +92,7 @@ func TestInstanceGoesWithItsClient(t *testing.T) {
 
 // CL14, CH58: a reconnect in the same session does not touch the znode.
 func TestReconnectDoesNotBlink_CL14(t *testing.T) {
+	world.Needs(t, world.Resumes)
 	for _, typ := range []discovery.Type{discovery.Dynamic, discovery.DynamicSequential, discovery.Static} {
 		t.Run(typ.String(), func(t *testing.T) {
 			inWorld(t, nil, func(w *World) {
@@ -263,7 +265,7 @@ func TestTwinsWhoseAnswersAreLostAreTwo_CL14_CH53(t *testing.T) {
 		inWorld(t, nil, func(w *World) {
 			r := registry(w.Client())
 			w.unregister(w.register(r, instance("x"))) // the path exists
-			w.Server.OnRequest(w.first(4, "create2", zktest.Action{Do: fault}))
+			w.Server.OnRequest(w.first(4, "create", zktest.Action{Do: fault}))
 			i := typed("one", discovery.DynamicSequential)
 			got := make(chan *discovery.Registration, 2)
 			for range 2 {
@@ -284,7 +286,7 @@ func TestTwinsWhoseAnswersAreLostAreTwo_CL14_CH53(t *testing.T) {
 // first is a hook that does act to the first n requests of that kind.
 func (w *World) first(n int, op string, act zktest.Action) func(zktest.Request) zktest.Action {
 	return func(r zktest.Request) zktest.Action {
-		if r.Op == op && n > 0 {
+		if (r.Op == op || world.Creates(r.Op) && world.Creates(op)) && n > 0 {
 			n--
 			return act
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/discovery"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -26,6 +27,7 @@ func (w *World) setRights(path string, perms int32) {
 // read, and their events come: the states stay up to date. On the next connection the
 // list is refused, and the iteration ends.
 func TestWatchOfAServiceThatBecomesUnreadable(t *testing.T) {
+	world.Needs(t, world.Subscriptions)
 	inWorld(t, nil, func(w *World) {
 		r := registry(w.Client())
 		one := w.register(r, instance("one"))
@@ -50,6 +52,7 @@ func TestWatchOfAServiceThatBecomesUnreadable(t *testing.T) {
 // An instance becomes unreadable while it is watched. Servers since 3.8.4 and 3.9.2 do
 // not report its changes: it stays as it was until the next connection.
 func TestWatchOfAnInstanceThatBecomesUnreadable(t *testing.T) {
+	world.Needs(t, world.Subscriptions)
 	for _, goes := range []bool{false, true} {
 		inWorld(t, nil, func(w *World) {
 			r := registry(w.Client())
@@ -102,6 +105,7 @@ func TestWatchOfAnInstanceThatBecomesUnreadable(t *testing.T) {
 // A client may write its instance, and not read it: an update is registered after a lost
 // reply and, unless the server hides the version, after a write of another client.
 func TestUpdateOfAnInstanceThatMayNotBeRead(t *testing.T) {
+	world.Needs(t, world.PublicStats)
 	for _, hidden := range []bool{false, true} {
 		for _, typ := range types {
 			t.Run(fmt.Sprint(typ, hidden), func(t *testing.T) {

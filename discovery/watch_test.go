@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/discovery"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -85,7 +86,7 @@ func TestWatchReportsInstancesThatComeLeaveAndChange_D8_D16(t *testing.T) {
 		w.Settle()
 		require.ErrorIs(w, <-seen.err, context.Canceled)
 		// CH48: nothing of the watching is left.
-		require.Zero(w, w.Server.Stats().Watches, "%v", w.Server.Watches())
+		w.RequireNoWatches()
 	})
 }
 
@@ -123,6 +124,7 @@ func TestWatchEndsWithItsClient(t *testing.T) {
 
 // CH48: a thousand watchers that came and went leave nothing, here and there.
 func TestWatchersLeaveNothing_CH48(t *testing.T) {
+	world.Needs(t, world.RemovesWatches)
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
 		r := registry(c)

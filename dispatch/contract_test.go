@@ -39,6 +39,9 @@ func TestHowRunOfAWorkerEnds(t *testing.T) {
 		"closed":               {func(w *World, c *session.Client) { w.closeClient(c) }, session.ErrClosed},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name == "cut off for a moment" {
+				world.Needs(t, world.Resumes)
+			}
 			inWorld(t, nil, func(w *World) {
 				c := w.Client() // c1
 				m := w.master(nil)
@@ -93,6 +96,9 @@ func TestHowADrainedWorkerEnds(t *testing.T) {
 		"cut off for a moment": {0, func(w *World, c *session.Client) { w.Server.Cut(w.ID(c)) }, time.Minute, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name == "cut off for a moment" {
+				world.Needs(t, world.Resumes)
+			}
 			inWorld(t, nil, func(w *World) {
 				c := w.Client() // c1
 				w.master(nil)
@@ -138,6 +144,9 @@ func TestHowRunOfAMasterEnds(t *testing.T) {
 		"closed":               {func(w *World, c *session.Client) { w.closeClient(c) }, false, session.ErrClosed},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name == "cut off for a moment" {
+				world.Needs(t, world.Resumes)
+			}
 			inWorld(t, nil, func(w *World) {
 				c := w.Client() // c1
 				if x.second {
@@ -191,6 +200,9 @@ func TestGraceOfAWorker(t *testing.T) {
 		"counts from the context": {grace: 5 * time.Second, takes: time.Minute, want: 25 * time.Second, drain: true, states: []dispatch.State{"waiting", "waiting"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name == "cut off for a moment" {
+				world.Needs(t, world.Resumes)
+			}
 			inWorld(t, nil, func(w *World) {
 				m := w.master(nil) // c1
 				var told time.Time

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/dispatch"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -51,6 +52,7 @@ func (w *World) resetBeats() {
 }
 
 func TestRequestsOfEachOperation(t *testing.T) {
+	world.Needs(t, world.Subscriptions)
 	inWorld(t, nil, func(w *World) {
 		w.countBeats()
 		c, mc, kc := w.Client(), w.Client(), w.Client()

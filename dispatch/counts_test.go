@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/dispatch"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -277,7 +278,9 @@ func TestDeposedMasterPublishesNothing(t *testing.T) {
 		require.Equal(w, 20, w.published(q).Tasks["waiting"])
 		w.Pass(time.Second)
 		w.Server.Heal()
-		require.Positive(w, late, "the requests of the old master arrive")
+		if world.Has(world.Subscriptions) { // otherwise they come after its lists
+			require.Positive(w, late, "the requests of the old master arrive")
+		}
 		require.Zero(w, wrong, "and change nothing")
 		require.Positive(w, right)
 	})

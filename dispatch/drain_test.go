@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/dispatch"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
@@ -14,6 +15,7 @@ import (
 // the task is canceled before the worker reads the assignment. The worker gets
 // no event when its folder is empty again.
 func TestWorkerLeavesThoughATaskCameAndWentUnseen(t *testing.T) {
+	world.Needs(t, world.Subscriptions)
 	// An attempt to leave arrives after the assignment, and before the view's
 	// read: with Drain this is the second request, after the notice to the
 	// master.

@@ -212,7 +212,7 @@ func TestWaitOutlastsLostConnections(t *testing.T) {
 		})
 		// Waited for below; ends with over.
 		go func() { _, err := q.Wait(over, "x"); out <- err }()
-		w.Pass(time.Hour)
+		w.Pass(3 * time.Hour) // a lost session takes longer than a lost connection
 		cancel()
 		require.ErrorIs(w, <-out, context.Canceled)
 		require.Equal(w, 2_100, looks)

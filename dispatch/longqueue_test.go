@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/dispatch"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
@@ -95,6 +96,7 @@ func TestLongQueueIsWorkedOff(t *testing.T) {
 // A master that needs long to read all tasks begins to assign after a second, and gives a
 // worker no more than it has room for.
 func TestMasterAssignsBeforeItHasReadAllTasks(t *testing.T) {
+	world.Needs(t, world.Subscriptions)
 	n := 12_000
 	if testing.Short() { // under the race detector
 		n = 6000

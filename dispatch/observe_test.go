@@ -302,6 +302,7 @@ func TestEndOfAWorkerEndsItsAttempts(t *testing.T) {
 
 // A lost reply does not hide a change of the master or of a worker, and does not double it.
 func TestChangesWhoseReplyWasLostAreReportedOnce(t *testing.T) {
+	world.Needs(t, world.Resumes)
 	inWorld(t, nil, func(w *World) {
 		q := w.queue()
 		cm, master := w.observed()

@@ -73,6 +73,7 @@ func TestProgressIsShown(t *testing.T) {
 // A worker writes the reports of all its tasks together, every five seconds at most, however
 // often its handlers report; without reports it writes nothing.
 func TestRequestsOfProgress(t *testing.T) {
+	world.Needs(t, world.Subscriptions)
 	inWorld(t, nil, func(w *World) {
 		w.countBeats()
 		w.master(nil)

@@ -103,7 +103,7 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 		_, err = q.Collect(w.Within(time.Minute), id)
 		require.ErrorIs(w, err, context.DeadlineExceeded)
 		w.Pass(time.Second)
-		require.Zero(w, w.Server.Stats().Watches)
+		w.RequireNoWatches()
 		require.Equal(w, dispatch.State("waiting"), w.get(q, id).State)
 	})
 }

@@ -15,6 +15,7 @@ import (
 // Very many tasks without a suitable worker wait (with ZKTEST_SEEDS a hundred
 // thousand); a master takes over, and other tasks are done as fast as ever.
 func TestManyTasksWait(t *testing.T) {
+	world.Needs(t, world.Subscriptions)
 	n := 20_000
 	switch {
 	case testing.Short():

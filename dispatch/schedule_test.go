@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/dispatch"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
@@ -440,6 +441,7 @@ func TestLargestSchedule(t *testing.T) {
 
 // Requests of each call, of a slot, and of a change for the master.
 func TestRequestsOfSchedules(t *testing.T) {
+	world.Needs(t, world.Subscriptions)
 	inWorld(t, nil, func(w *World) {
 		w.countBeats()
 		c, mc := w.Client(), w.Client()

@@ -362,7 +362,7 @@ func TestSchedulesInHistoriesOfAnEnsemble(t *testing.T) {
 
 // A master on a server of an older release, without reads of several znodes in one request.
 func TestSchedulesOnAnOldServer(t *testing.T) {
-	inWorld(t, &zktest.Options{OldServer: true}, func(w *World) {
+	inWorld(t, &zktest.Options{OldServer: true, Product: zktest.Apache}, func(w *World) {
 		q := w.queue()
 		for n := range 5 {
 			w.set(q, minutely(fmt.Sprint("s", n)))

@@ -71,6 +71,7 @@ func TestPrefetchedTasksGoToAnIdleWorker(t *testing.T) {
 // A take-back costs a read and a write of the master for each worker, a read of that
 // worker, and for each task the requests to give the task back and to assign it again.
 func TestRequestsOfATakeBack(t *testing.T) {
+	world.Needs(t, world.Subscriptions)
 	inWorld(t, nil, func(w *World) {
 		w.countBeats()
 		mc, kc, q := w.Client(), w.Client(), w.queue()

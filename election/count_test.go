@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/election"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -39,8 +40,8 @@ func TestStandingIsTwoRequestsAndAwaitingThreeMore(t *testing.T) {
 		c := w.Client()
 		var k *election.Candidacy
 		counts, trips := w.cost(c, func() { k = w.stand(elector(c, "me")) })
-		require.Equal(w, map[string]int{"create2": 1, "getData": 1}, counts)
-		require.Equal(w, 1, trips)
+		require.Equal(w, world.Requests(map[string]int{"create2": 1, "getData": 1}), counts)
+		require.Equal(w, world.RoundTripsOfCreation(), trips)
 		counts, _ = w.cost(c, func() {
 			_, err := k.Await(w.Within(10 * oneWay))
 			require.Error(w, err)
@@ -85,7 +86,7 @@ func TestObserverReadsThriceAtFirstAndAfterEachChange(t *testing.T) {
 		w.ResetStats()
 		w.resign(w.leads(q.outs[0]))
 		w.Settle()
-		require.Equal(w, map[string]int{"getChildren2": 1, "getData": 1, "exists": 1, "removeWatches": 1}, w.Server.Stats().BySession[w.ID(c)])
+		require.Equal(w, world.Requests(map[string]int{"getChildren2": 1, "getData": 1, "exists": 1, "removeWatches": 1}), w.Server.Stats().BySession[w.ID(c)])
 		require.Equal(w, []string{"c1", "c2"}, v.ids())
 		w.ResetStats()
 		w.Pass(time.Hour)

@@ -191,7 +191,7 @@ func TestResignationWakesTwoOfFifty_R13(t *testing.T) {
 		w.resign(w.leads(q.outs[n-1]))
 		w.Settle()
 		require.Empty(w, w.Children(dir))
-		require.Zero(w, w.Server.Stats().Watches)
+		w.RequireNoWatches()
 	})
 }
 
@@ -274,6 +274,7 @@ func TestTermAndTokenGrowAndAnyClientCanReadThem_CH31(t *testing.T) {
 // The path goes with its last candidate, some time after: terms start again,
 // tokens never do.
 func TestTokenGrowsOverAPathThatWasRemoved(t *testing.T) {
+	world.Needs(t, world.Containers)
 	inWorld(t, &zktest.Options{ContainerInterval: 10 * time.Second}, func(w *World) {
 		e := elector(w.Client(), "me")
 		token := int64(0)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -31,6 +32,7 @@ func TestCampaignThatFailsLeavesNoNode_P7(t *testing.T) {
 // A candidate that gives up leaves no watch behind, also if it waits and gives up
 // repeatedly.
 func TestCandidatesThatGiveUpLeaveNoWatch_CH10(t *testing.T) {
+	world.Needs(t, world.RemovesWatches)
 	inWorld(t, nil, func(w *World) {
 		l := w.campaign(elector(w.Client(), "leader"))
 		w.Pass(2 * time.Second)

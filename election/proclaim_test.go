@@ -88,7 +88,9 @@ func TestValueIsSeenWithItsLeaderAndGoesWithIt(t *testing.T) {
 		require.NotNil(w, leader.Value)
 		w.resign(now)
 		w.Pass(5 * time.Minute)
-		require.Len(w, w.Server.Dump(), 2, "servers have removed both folders: the root and the parent remain")
+		if world.Has(world.Containers) {
+			require.Len(w, w.Server.Dump(), 2, "servers have removed both folders: the root and the parent remain")
+		}
 		require.Equal(w, []string{"-"}, v.valuesAfter("b"))
 	})
 }
@@ -160,7 +162,7 @@ func TestProclaimTakesOneRequest(t *testing.T) {
 		c, other := w.Client(), w.Client()
 		l := w.campaign(elector(c, "a"))
 		counts, _ := w.cost(c, func() { w.proclaim(l, "1") })
-		require.Equal(w, map[string]int{"multi": 2, "createContainer": 1}, counts, "the folder is created")
+		require.Equal(w, world.Requests(map[string]int{"multi": 2, "createContainer": 1}), counts, "the folder is created")
 		v := w.observe(w.Ctx, elector(other, ""))
 		w.ResetStats()
 		counts, trips := w.cost(c, func() { w.proclaim(l, "2") })
@@ -218,6 +220,9 @@ func TestProclaimGoesOnAfterAnOperatorHasChangedTheZnodes(t *testing.T) {
 func TestLateWriteNeverReplacesALaterValue(t *testing.T) {
 	for _, last := range []string{"first", "last"} {
 		for _, do := range []zktest.Fault{zktest.DropReplyCut, zktest.DropReplyHole, zktest.DelayReply, zktest.DropRequest} {
+			if do != zktest.DelayReply && !world.Has(world.Resumes) {
+				continue // the leadership is lost
+			}
 			inWorld(t, nil, func(w *World) {
 				e := elector(w.Client(), "a")
 				l := w.campaign(e)

@@ -126,8 +126,8 @@ func TestPriorityCostsFewRequests(t *testing.T) {
 		var l *election.Leadership
 		counts, trips := w.cost(c, func() { l = w.campaign(election.New(c, dir, o)) })
 		w.Settle()
-		require.Equal(w, map[string]int{"create2": 2, "getChildren2": 2}, counts)
-		require.Equal(w, 2, trips)
+		require.Equal(w, world.Requests(map[string]int{"create2": 2, "getChildren2": 2}), counts)
+		require.Equal(w, 2*world.RoundTripsOfCreation(), trips)
 		next := w.Client()
 		out := w.startWin(w.Ctx, election.New(next, dir, o).Campaign)
 		for i := range 20 {

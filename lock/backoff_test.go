@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -33,6 +34,9 @@ func TestRepeatedNotesBackOff(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name == "free" {
+				world.Needs(t, world.Resumes) // a release ends with the session
+			}
 			inWorld(t, nil, func(w *World) {
 				w.Server.Delay(zktest.Link{}, zktest.Both, time.Millisecond)
 				heal := func() {}

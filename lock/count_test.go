@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
@@ -92,7 +93,7 @@ func TestWaitingCostsTwoRoundTripsWhateverTheQueue(t *testing.T) {
 			for i, m := range mutexes {
 				w.ResetStats()
 				outs = append(outs, w.startLock(w.Ctx, m))
-				want := map[string]int{"create2": 1, "getChildren2": 1, "getData": min(i+1, 2) + more}
+				want := world.Requests(map[string]int{"create2": 1, "getChildren2": 1, "getData": min(i+1, 2) + more})
 				require.Equal(w, want, w.Server.Stats().BySession[w.ID(clients[i])])
 			}
 			w.Pass(time.Second)
@@ -133,8 +134,8 @@ func TestSemaphoreUncontendedIsThreeRequestsInOneRoundTrip(t *testing.T) {
 		w.Server.Delay(zktest.Link{}, zktest.Both, oneWay)
 		began := time.Now()
 		p := w.acquire(s, 2)
-		require.Equal(w, 2*oneWay, time.Since(began))
-		require.Equal(w, map[string]int{"create2": 1, "getChildren2": 1, "getData": 1}, w.Server.Stats().BySession[w.ID(c)])
+		require.Equal(w, time.Duration(2*world.RoundTripsOfCreation())*oneWay, time.Since(began))
+		require.Equal(w, world.Requests(map[string]int{"create2": 1, "getChildren2": 1, "getData": 1}), w.Server.Stats().BySession[w.ID(c)])
 		w.ResetStats()
 		require.NoError(w, p.Release(w.Ctx))
 		require.Equal(w, map[string]int{"delete": 1}, w.Server.Stats().BySession[w.ID(c)])

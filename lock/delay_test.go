@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
@@ -108,7 +109,7 @@ func TestLockDelayCostsTwoRequests(t *testing.T) {
 		w.Settle()
 		w.ResetStats()
 		h := w.lock(m)
-		require.Equal(w, map[string]int{"create2": 1, "getChildren2": 1, "getData": 1, "multi": 1}, w.Server.Stats().BySession[w.ID(c)])
+		require.Equal(w, world.Requests(map[string]int{"create2": 1, "getChildren2": 1, "getData": 1, "multi": 1}), w.Server.Stats().BySession[w.ID(c)])
 		w.ResetStats()
 		w.unlock(h)
 		require.Equal(w, map[string]int{"multi": 1}, w.Server.Stats().BySession[w.ID(c)])
@@ -139,6 +140,7 @@ func TestLockDelayOfAContenderWhoseNodeIsDeleted_CH2(t *testing.T) {
 
 // A release with a lost answer counts as a release.
 func TestLockDelayIsNotPaidAfterAReleaseWithoutAnAnswer(t *testing.T) {
+	world.Needs(t, world.Resumes)
 	for _, fault := range []zktest.Fault{zktest.CutBefore, zktest.DropReplyCut} {
 		inWorld(t, nil, func(w *World) {
 			h := w.lock(lock.New(w.Client(), dir, delayOptions()))
@@ -154,6 +156,7 @@ func TestLockDelayIsNotPaidAfterAReleaseWithoutAnAnswer(t *testing.T) {
 // The path may be a container that is deleted some time after its last contender:
 // the note must outlive the path.
 func TestLockDelayOutlivesTheContainer(t *testing.T) {
+	world.Needs(t, world.Containers)
 	inWorld(t, nil, func(w *World) {
 		a, b := w.Client(), w.Client()
 		w.unlock(w.lock(lock.New(a, dir, nil))) // makes the path, as a container

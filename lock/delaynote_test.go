@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -42,6 +43,7 @@ func TestWaiterWhoseDelayNoteIsDeletedLeavesNoZnodeBehind(t *testing.T) {
 
 // As the first, when the release's answer is lost as well.
 func TestReleaseWithoutAnAnswerWhoseDelayNoteWasDeletedIsOne(t *testing.T) {
+	world.Needs(t, world.Resumes)
 	inWorld(t, nil, func(w *World) {
 		h := w.lock(lock.New(w.Client(), dir, delayOptions()))
 		require.NoError(w, w.Server.Delete(dir+".delay"))
@@ -54,6 +56,7 @@ func TestReleaseWithoutAnAnswerWhoseDelayNoteWasDeletedIsOne(t *testing.T) {
 // The session ends over the note, when the znode has been deleted: the lock was given
 // back, not lost.
 func TestReleaseWhoseDelayNoteIsCutOffByTheSessionsEndIsOne(t *testing.T) {
+	world.Needs(t, world.Resumes)
 	inWorld(t, nil, func(w *World) {
 		h := w.lock(lock.New(w.Client(), dir, delayOptions()))
 		w.Server.FailNth(func(r zktest.Request) bool { return r.Op == "multi" && !r.OnlyChecks }, 1, zktest.Action{Do: zktest.CutBefore})

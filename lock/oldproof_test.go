@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
@@ -14,6 +15,7 @@ import (
 // request to prove the session. An immediate heartbeat makes the hold survive an
 // outage nevertheless.
 func TestHoldWonLongAfterTheLastProofSurvivesAnOutage(t *testing.T) {
+	world.Needs(t, world.Resumes)
 	for at := time.Second; at < 10*time.Second; at += 100 * time.Millisecond {
 		inWorld(t, nil, func(w *World) {
 			before := w.lock(lock.New(w.Client(), dir, nil))

@@ -34,9 +34,11 @@ func TestHolderIsAskedToGiveTheLockBack(t *testing.T) {
 		require.NoError(w, err)
 		w.Pass(time.Hour)
 		require.Empty(w, asked)
-		w.Server.CutAll() // the watch goes with the connection, and is set again
-		w.Pass(time.Second)
-		require.Empty(w, asked)
+		if world.Has(world.Resumes) {
+			w.Server.CutAll() // the watch goes with the connection, and is set again
+			w.Pass(time.Second)
+			require.Empty(w, asked)
+		}
 
 		require.NoError(w, two.Revoke(w.Ctx, queue[0]))
 		w.Settle()
@@ -51,7 +53,7 @@ func TestHolderIsAskedToGiveTheLockBack(t *testing.T) {
 		require.ErrorIs(w, one.Revoke(w.Ctx, queue[0]), lock.ErrNotHeld)
 		require.ErrorIs(w, h.AwaitRevocation(w.Ctx), session.ErrReleased)
 		w.unlock(got.held)
-		require.Zero(w, w.Server.Stats().Watches)
+		w.RequireNoWatches()
 	})
 }
 
@@ -81,7 +83,7 @@ func TestAwaitRevocationEndsWithTheHoldAndWithItsContext(t *testing.T) {
 		require.ErrorIs(w, h.AwaitRevocation(short), context.DeadlineExceeded)
 		require.NoError(w, h.Context().Err())
 		w.unlock(h)
-		require.Zero(w, w.Server.Stats().Watches)
+		w.RequireNoWatches()
 	})
 }
 

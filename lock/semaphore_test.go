@@ -319,6 +319,7 @@ func TestNumberOfPermitsIsWrittenOverALostConnection(t *testing.T) {
 // The server deletes the unused path with its number: the first request for the new
 // path must write the number again.
 func TestNumberOfPermitsSurvivesTheReapedPath(t *testing.T) {
+	world.Needs(t, world.Containers)
 	inWorld(t, &zktest.Options{ContainerInterval: 5 * time.Second}, func(w *World) {
 		s := lock.NewSemaphore(w.Client(), dir, 3, nil)
 		require.NoError(w, w.acquire(s, 1).Release(w.Ctx))
@@ -339,7 +340,7 @@ func TestNumberOfPermitsIsReadInThePathThatIsEntered(t *testing.T) {
 		s := lock.NewSemaphore(w.Client(), dir, 3, nil)
 		require.NoError(w, w.acquire(s, 1).Release(w.Ctx))
 		w.Settle()
-		w.Once(func(r zktest.Request) bool { return r.Op == "create2" && strings.HasPrefix(r.Path, dir+"/") }, func() {
+		w.Once(func(r zktest.Request) bool { return world.Creates(r.Op) && strings.HasPrefix(r.Path, dir+"/") }, func() {
 			if err := w.Server.Delete(dir); err != nil {
 				w.Error(err)
 			}
@@ -447,7 +448,7 @@ func TestCuratorSemaphoreStartsOverWhenItsLockGoesBeforeTheFirstListing(t *testi
 		require.NoError(w, w.acquire(first, 1).Release(w.Ctx)) // the path exists
 		w.Settle()
 		w.Once(func(r zktest.Request) bool {
-			return r.Client == "c1" && r.Op == "create2" && strings.HasPrefix(r.Path, dir+"/leases/")
+			return r.Client == "c1" && world.Creates(r.Op) && strings.HasPrefix(r.Path, dir+"/leases/")
 		}, func() { w.Server.Delay(zktest.Link{Client: "c1"}, zktest.Both, time.Second) })
 		outs := []<-chan *lock.Permits{w.startAcquire(w.Ctx, first, 1)}
 		locks := w.Children(dir + "/locks")

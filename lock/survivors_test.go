@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
@@ -30,6 +31,7 @@ func TestOptionsAreCopied(t *testing.T) {
 // The note of Options.LockDelay may be written to no longer: the release says so, since
 // the next holder waits for nothing.
 func TestReleaseThatMayNotWriteItsDelayNoteSaysSo(t *testing.T) {
+	world.Needs(t, world.Resumes)
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
 		h := w.lock(lock.New(c, dir, delayOptions()))
@@ -50,7 +52,7 @@ func TestTryAcquireThatIsOvertakenIsBusy(t *testing.T) {
 		s := lock.NewSemaphore(w.Client(), dir, 2, nil)
 		require.NoError(w, s.Do(w.Ctx, 1, func(context.Context, *lock.Permits) error { return nil }))
 		first := dir + "/_c_00000000-0000-0000-0000-000000000000-2-permit-0000000000"
-		w.Once(func(r zktest.Request) bool { return r.Op == "create2" && strings.HasPrefix(r.Path, dir+"/") }, func() {
+		w.Once(func(r zktest.Request) bool { return world.Creates(r.Op) && strings.HasPrefix(r.Path, dir+"/") }, func() {
 			require.NoError(w, w.Server.Create(first, nil))
 		})
 		_, err := s.TryAcquire(w.Ctx, 1)

@@ -75,6 +75,7 @@ func TestMisuseOfNilAndZeroValuesIsReported(t *testing.T) {
 func TestManyZnodesLeaveNothing(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
+		modes := available()
 		w.CyclesLeaveNothing(1000, func(i int) {
 			mode := modes[i%len(modes)]
 			// Not within a time, whose context would be memory until then.
@@ -102,7 +103,7 @@ func TestRequestsOfEachOperation(t *testing.T) {
 			op()
 			for name, count := range w.Server.Stats().BySession[w.ID(c)] {
 				switch name {
-				case "create2", "createContainer", "createTTL", "setData", "delete":
+				case "create", "create2", "createContainer", "createTTL", "setData", "delete":
 					n += count
 				}
 			}

@@ -44,7 +44,7 @@ func (w *World) giveUp(mode session.Mode, nth int, fault zktest.Fault) bool {
 	}
 	require.ErrorIs(w, err, context.Canceled)
 	w.Pass(5 * time.Minute)
-	require.Zero(w, w.Server.Stats().Watches)
+	w.RequireNoWatches()
 	return true
 }
 

@@ -132,6 +132,7 @@ func keepAndRelease(mode session.Mode) func(context.Context, *world.Party) error
 func TestKeepAndReleaseUnderEveryFault(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(name(mode), func(t *testing.T) {
+			needs(t, mode)
 			t.Parallel()
 			world.Trial{
 				Name: "Keep, Release", Paths: clean(mode), Next: next(mode), Options: server(),
@@ -162,6 +163,7 @@ func keptTrial(what string, mode session.Mode, op func(ctx context.Context, p *w
 func TestSetDataUnderEveryFault(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(name(mode), func(t *testing.T) {
+			needs(t, mode)
 			t.Parallel()
 			keptTrial("SetData, SetData", mode, func(ctx context.Context, _ *world.Party, k *node.Kept) error {
 				if err := k.SetData(ctx, []byte("b")); err != nil {
@@ -178,6 +180,7 @@ func TestSetDataUnderEveryFault(t *testing.T) {
 func TestKeepingUnderEveryFault(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(name(mode), func(t *testing.T) {
+			needs(t, mode)
 			t.Parallel()
 			tr := keptTrial("kept for long, deleted", mode, func(ctx context.Context, p *world.Party, k *node.Kept) error {
 				world.Pause(2 * time.Second)
@@ -242,6 +245,7 @@ func TestKeepingInTheNextSessionUnderEveryFault(t *testing.T) {
 func TestTakingOverUnderEveryFault(t *testing.T) {
 	for _, mode := range []session.Mode{session.Persistent, session.Container, session.PersistentTTL} {
 		t.Run(name(mode), func(t *testing.T) {
+			needs(t, mode)
 			t.Parallel()
 			world.Trial{
 				Name: "Keep of an existing znode", Options: server(),

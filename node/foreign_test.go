@@ -36,6 +36,7 @@ func TestDataOfAnotherClientIsReplacedByTheSameDataAgain(t *testing.T) {
 func TestSameDataAgainUnderEveryFault(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(name(mode), func(t *testing.T) {
+			needs(t, mode)
 			t.Parallel()
 			keptTrial("SetData after a foreign write", mode, func(ctx context.Context, p *world.Party, k *node.Kept) error {
 				err := p.Other.Retry(context.Background(), func(s *session.Session) error {

@@ -46,7 +46,7 @@ func TestKeepThatWaitsTakesWhatTheFormerKeeperLeaves(t *testing.T) {
 		}
 		w.release(second)
 		w.Settle()
-		require.Zero(w, w.Server.Stats().Watches)
+		w.RequireNoWatches()
 	})
 }
 

@@ -167,7 +167,7 @@ func history(w *world.World, seed uint64, servers int) error {
 	var all sync.WaitGroup
 	r := rand.New(rand.NewPCG(seed, uint64(servers)))
 	for client := range clients {
-		for _, mode := range modes {
+		for _, mode := range available() {
 			own := rand.New(rand.NewPCG(seed, r.Uint64()))
 			// Waited for below; ends with ctx.
 			all.Go(func() { s.work(ctx, client, mode, own) })
@@ -187,7 +187,7 @@ func history(w *world.World, seed uint64, servers int) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failed == nil && s.kept < clients*len(modes) {
+	if s.failed == nil && s.kept < clients*len(available()) {
 		return fmt.Errorf("%d kept znodes are no stress", s.kept)
 	}
 	return s.failed

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/node"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
@@ -58,6 +59,7 @@ func TestTTLZnodeWithoutARefreshExpires(t *testing.T) {
 // An administrator deletes the znode before its first refresh: Keep goes on within its
 // context.
 func TestTTLZnodeThatIsDeletedBeforeItsFirstRefresh(t *testing.T) {
+	world.Needs(t, world.TTLNodes)
 	for _, c := range []struct {
 		times int
 		ttl   time.Duration
@@ -151,6 +153,7 @@ func TestRefusedRefreshIsInTheState(t *testing.T) {
 
 // A refused refresh is retried soon, however long the TTL is.
 func TestRefusedRefreshIsRetriedSoon(t *testing.T) {
+	world.Needs(t, world.TTLNodes)
 	inWorld(t, nil, func(w *World) {
 		k, err := node.New(w.Client(), path, session.PersistentTTL, &node.Options{TTL: 10 * time.Minute}).Keep(w.Ctx, nil)
 		require.NoError(w, err)

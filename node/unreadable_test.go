@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/node"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
@@ -21,15 +22,30 @@ type hiding struct {
 	stat bool
 }
 
-// inHidingWorlds runs body for each mode, and for both kinds of servers.
-func inHidingWorlds(t *testing.T, modes []session.Mode, body func(w *World, h hiding)) {
+// inHidingWorlds runs body for each mode, and for both kinds of servers. The functions in also may
+// skip a mode.
+func inHidingWorlds(t *testing.T, modes []session.Mode, body func(w *World, h hiding), also ...func(t *testing.T, mode session.Mode)) {
 	t.Helper()
 	for _, stat := range []bool{false, true} {
 		for _, mode := range modes {
 			t.Run(fmt.Sprintf("%s-hidden-%t", name(mode), stat), func(t *testing.T) {
+				for _, skip := range append(also, needs) {
+					skip(t, mode)
+				}
+				if !stat {
+					world.Needs(t, world.PublicStats)
+				}
 				inWorld(t, &zktest.Options{StatNeedsRead: stat}, func(w *World) { body(w, hiding{mode, stat}) })
 			})
 		}
+	}
+}
+
+// loses skips a test in which the keeper loses its connection, and an ephemeral znode stays.
+func loses(t *testing.T, mode session.Mode) {
+	t.Helper()
+	if ephemeral(mode) {
+		world.Needs(t, world.Resumes)
 	}
 }
 
@@ -122,7 +138,7 @@ func TestDataOfAZnodeThatMayNotBeReadIsSet(t *testing.T) {
 		w.set(k, "b")
 		w.set(k, "b")
 		w.readAgain(k)
-	})
+	}, loses)
 }
 
 // Another client writes. A server that hides the version leaves nothing on condition of
@@ -169,7 +185,7 @@ func TestUnknownOutcomeInAZnodeThatMayNotBeRead(t *testing.T) {
 				require.Equal(w, "b", string(w.znode(k.Path()).Data))
 			}
 			w.readAgain(k)
-		})
+		}, loses)
 	}
 }
 
@@ -178,6 +194,10 @@ func TestUnknownOutcomeInAZnodeThatMayNotBeRead(t *testing.T) {
 func TestReleaseOfAZnodeThatMayNotBeRead(t *testing.T) {
 	deleted := []session.Mode{session.Ephemeral, session.EphemeralSequential, session.Persistent, session.PersistentSequential, session.Container}
 	for _, fault := range []zktest.Fault{zktest.Pass, zktest.DropReplyCut, zktest.CutBefore} {
+		var also []func(*testing.T, session.Mode)
+		if fault == zktest.CutBefore {
+			also = append(also, loses)
+		}
 		inHidingWorlds(t, deleted, func(w *World, h hiding) {
 			k := w.keepUnreadable(h.mode)
 			path := k.Path()
@@ -191,7 +211,7 @@ func TestReleaseOfAZnodeThatMayNotBeRead(t *testing.T) {
 				require.NoError(w, err)
 			}
 			require.Empty(w, w.Children(folder))
-		})
+		}, also...)
 	}
 }
 
@@ -220,7 +240,7 @@ func TestReleaseLeavesTheNextZnodeThatMayNotBeRead(t *testing.T) {
 		w.Pass(time.Minute)
 		require.Equal(w, next.Stat.Czxid, w.znode(path).Czxid)
 		w.release(k)
-	})
+	}, loses)
 }
 
 // Another client has written, so that the version is another.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"testing"
 	"time"
 
@@ -68,7 +69,23 @@ func inWorld(t *testing.T, so *zktest.Options, body func(w *World)) {
 func inWorlds(t *testing.T, modes []session.Mode, body func(w *World, mode session.Mode)) {
 	t.Helper()
 	for _, mode := range modes {
-		t.Run(name(mode), func(t *testing.T) { inWorld(t, nil, func(w *World) { body(w, mode) }) })
+		t.Run(name(mode), func(t *testing.T) {
+			needs(t, mode)
+			inWorld(t, nil, func(w *World) { body(w, mode) })
+		})
+	}
+}
+
+// available are all modes that the servers have.
+func available() []session.Mode {
+	return slices.DeleteFunc(slices.Clone(modes), func(m session.Mode) bool { return expires(m) && !world.Has(world.TTLNodes) })
+}
+
+// needs skips a test of a mode that the servers do not have.
+func needs(t *testing.T, mode session.Mode) {
+	t.Helper()
+	if expires(mode) {
+		world.Needs(t, world.TTLNodes)
 	}
 }
 

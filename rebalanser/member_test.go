@@ -343,6 +343,7 @@ func TestStatesFollowTheMember(t *testing.T) {
 }
 
 func TestSuspendedMemberKeepsWhatItHas(t *testing.T) {
+	world.Needs(t, world.Resumes)
 	inBoth(t, func(w *World) {
 		w.stock(2)
 		n := w.node("c2", rebalanser.Options{}).run()

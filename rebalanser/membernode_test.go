@@ -30,13 +30,14 @@ func TestWatchOfAZnodeAboutToBeDeletedCostsNoRequest(t *testing.T) {
 				require.NoError(w, p.s.Delete(w.Ctx, "/ack", -1))
 			}
 			w.Settle()
-			require.Zero(w, w.Server.Stats().Watches)
-			require.Equal(w, !there, w.Server.Stats().Requests["removeWatches"] > 0, "there: %v", there)
+			w.RequireNoWatches()
+			require.Equal(w, !there && world.Has(world.RemovesWatches), w.Server.Stats().Requests["removeWatches"] > 0, "there: %v", there)
 		}
 	})
 }
 
 func TestAwaitRemovalEndsWithTheZnode(t *testing.T) {
+	world.Needs(t, world.RemovesWatches)
 	world.In(t, nil, func(w *world.World) {
 		c := w.Client()
 		p := &memberNode{s: w.Session(c)}
@@ -52,6 +53,6 @@ func TestAwaitRemovalEndsWithTheZnode(t *testing.T) {
 		require.NoError(w, p.awaitRemoval(w.Ctx, "/ack"))
 		require.Equal(w, time.Second, time.Since(begin).Truncate(time.Second))
 		w.Settle()
-		require.Zero(w, w.Server.Stats().Watches)
+		w.RequireNoWatches()
 	})
 }

@@ -87,7 +87,7 @@ func TestAdministrationUnderEveryTwoFaults(t *testing.T) {
 					}
 					return nil
 				},
-			}.RunPairs(t, 9)
+			}.RunPairs(t, 4)
 		})
 	}
 }

@@ -45,6 +45,7 @@ func (w *World) lists(f func()) int {
 // no client lists the resources. The barriers are listed once a hundredth of the resources was
 // removed.
 func TestAChangeOfTheResourcesCostsNoList(t *testing.T) {
+	world.Needs(t, world.Subscriptions)
 	inBoth(t, func(w *World) {
 		admin := w.stock(1000)
 		c := w.node("c1", rebalanser.Options{}).run()
@@ -81,6 +82,7 @@ func TestAChangeOfTheResourcesCostsNoList(t *testing.T) {
 // On a new connection the coordinator compares the number of changes, and lists the resources
 // only if there were any meanwhile.
 func TestChangesBetweenTwoConnectionsAreFound(t *testing.T) {
+	world.Needs(t, world.Subscriptions)
 	inBoth(t, func(w *World) {
 		w.stock(20)
 		c := w.node("c1", rebalanser.Options{}).run()
@@ -138,6 +140,7 @@ func TestAResourceThatMayNotBeReadIsFoundSoon(t *testing.T) {
 // A session can have a subscription of another kind to the same path: then the coordinator
 // lists the resources after each change.
 func TestWithoutItsSubscriptionTheCoordinatorListsAfterEachChange(t *testing.T) {
+	world.Needs(t, world.Subscriptions)
 	inBoth(t, func(w *World) {
 		admin := w.stock(4)
 		client := w.Client()
@@ -187,6 +190,9 @@ func TestRandomChangesOfTheResourcesAreFollowed(t *testing.T) {
 			}
 			if round%5 == 0 {
 				w.Pass(4 * time.Second)
+				if !world.Has(world.Resumes) {
+					w.Pass(20 * time.Second) // all sessions were lost
+				}
 				w.ownThePresent(all...)
 			}
 		}

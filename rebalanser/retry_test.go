@@ -192,11 +192,11 @@ func TestRefusedReportOfFailuresEndsNothing(t *testing.T) {
 
 // A lost reply to the write of the failures changes nothing.
 func TestReportOfFailuresSurvivesLostReplies(t *testing.T) {
-	for _, op := range []string{"create2", "setData"} {
+	for _, op := range []string{"create", "setData"} {
 		inBoth(t, func(w *World) {
 			a := w.stock(2)
 			hit := func(q zktest.Request) bool {
-				return q.Op == op && strings.HasPrefix(q.Path, path+"/failures/")
+				return (q.Op == op || world.Creates(q.Op) && world.Creates(op)) && strings.HasPrefix(q.Path, path+"/failures/")
 			}
 			w.Server.FailNth(hit, 1, zktest.Action{Do: zktest.DropReplyCut})
 			n := w.members(1, newFragile("r00", func() error { return errHandler }), rebalanser.Options{RetryDelay: time.Second})[0]

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
@@ -70,6 +71,7 @@ func (f *follower) awaitEnd() error {
 }
 
 func TestStatesFollowTheGroup(t *testing.T) {
+	world.Needs(t, world.Subscriptions)
 	inBoth(t, func(w *World) {
 		f := w.follow(w.Client())
 		require.Equal(w, []rebalanser.Status{{Absent: true}}, f.takeStates())
@@ -94,6 +96,7 @@ func TestStatesFollowTheGroup(t *testing.T) {
 // An idle iteration sends nothing, and a change that leaves the Status as it is makes no
 // element.
 func TestStatesOfAGroupThatDoesNotChange(t *testing.T) {
+	world.Needs(t, world.Subscriptions)
 	inBoth(t, func(w *World) {
 		w.stock(2)
 		c := w.Client()
@@ -115,6 +118,7 @@ func TestStatesOfAGroupThatDoesNotChange(t *testing.T) {
 }
 
 func TestStatesGoOnWhenTheGroupIsDeleted(t *testing.T) {
+	world.Needs(t, world.Subscriptions)
 	inBoth(t, func(w *World) {
 		a := w.stock(2)
 		f := w.follow(w.Client())
@@ -140,6 +144,7 @@ func TestStatesGoOnWhenTheGroupIsDeleted(t *testing.T) {
 }
 
 func TestStatesShowRecordsThatCannotBeRead(t *testing.T) {
+	world.Needs(t, world.Subscriptions)
 	inBoth(t, func(w *World) {
 		w.stock(1)
 		f := w.follow(w.Client())
@@ -263,6 +268,7 @@ func TestStatesOfOldServers(t *testing.T) {
 }
 
 func TestStatesEnd(t *testing.T) {
+	world.Needs(t, world.Subscriptions)
 	inWorld(t, rebalanser.ResourceBarrier, nil, func(w *World) {
 		w.stock(1)
 		watches := func() int { w.Settle(); return w.Server.Stats().Watches }

@@ -78,7 +78,7 @@ func TestUnansweredReleaseTouchesNoBarrierOfAnotherMember_X2_X3(t *testing.T) {
 			})
 		}
 		w.Server.FailNth(func(r zktest.Request) bool {
-			if !released(r) {
+			if !released(r) || barrier != "" {
 				return false
 			}
 			barrier = r.Paths[len(r.Paths)-1]

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/rwlock"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -28,7 +29,7 @@ func TestTryIsAListingMoreAndARefusalIsOneRead(t *testing.T) {
 			w.unlock(h)
 			w.ResetStats()
 			h = w.get(tc.try)
-			require.Equal(w, map[string]int{"create2": 1, "getChildren2": 2}, w.Server.Stats().BySession[w.ID(c)])
+			require.Equal(w, world.Requests(map[string]int{"create2": 1, "getChildren2": 2}), w.Server.Stats().BySession[w.ID(c)])
 			w.unlock(h)
 		}
 	})
@@ -75,7 +76,7 @@ func TestReadersThatWaitForOneWriterListNothing_N26(t *testing.T) {
 		h := w.get(w.new().Lock)
 		w.ResetStats()
 		c := w.readers(50)
-		require.Equal(w, map[string]int{"create2": 50, "getChildren2": 50, "getData": 50, "exists": 50}, w.asked(c))
+		require.Equal(w, world.Requests(map[string]int{"create2": 50, "getChildren2": 50, "getData": 50, "exists": 50}), w.asked(c))
 		w.ResetStats()
 		w.unlock(h)
 		for _, out := range c.outs {
@@ -167,7 +168,7 @@ func TestWaitingWritersDoNotSpin_P10(t *testing.T) {
 		c := w.Client()
 		w.ResetStats()
 		out := w.startTake(w.Ctx, rwlock.New(c, dir, nil).Lock)
-		require.Equal(w, map[string]int{"create2": 1, "getChildren2": 1, "getData": 1}, w.Server.Stats().BySession[w.ID(c)])
+		require.Equal(w, world.Requests(map[string]int{"create2": 1, "getChildren2": 1, "getData": 1}), w.Server.Stats().BySession[w.ID(c)])
 		third := w.startTake(w.Ctx, w.new().Lock)
 		w.Pass(2 * time.Second)
 		w.ResetStats()

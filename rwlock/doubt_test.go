@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/rwlock"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
@@ -28,6 +29,9 @@ func TestDowngradeThatIsGivenUpIsFoundOutLater(t *testing.T) {
 	} {
 		for _, again := range []bool{false, true} {
 			t.Run(name+map[bool]string{true: ", again", false: ", unlock"}[again], func(t *testing.T) {
+				if action.Do != zktest.DelayReply {
+					world.Needs(t, world.Resumes)
+				}
 				inWorld(t, nil, func(w *World) {
 					h := w.get(w.new().Lock)
 					writer := w.startTake(w.Ctx, w.new().Lock)
@@ -58,6 +62,7 @@ func TestDowngradeThatIsGivenUpIsFoundOutLater(t *testing.T) {
 // outcome of the first call has to be found out nevertheless, or a writer would hold
 // the lock together with readers.
 func TestDowngradeThatIsRefusedAfterADoubtIsFoundOut(t *testing.T) {
+	world.Needs(t, world.Resumes)
 	isTxn := func(r zktest.Request) bool { return r.Op == "multi" && len(r.Paths) == 2 }
 	for fault, carriedOut := range map[zktest.Fault]bool{zktest.DelayReply: true, zktest.DropRequest: false} {
 		inWorld(t, nil, func(w *World) {
@@ -90,6 +95,7 @@ func TestDowngradeThatIsRefusedAfterADoubtIsFoundOut(t *testing.T) {
 
 // A second call that does not get anywhere knows no more than the first.
 func TestDowngradeInDoubtStaysSoWithoutAConnection(t *testing.T) {
+	world.Needs(t, world.Resumes)
 	inWorld(t, nil, func(w *World) {
 		h := w.get(w.new().Lock)
 		isTxn := func(r zktest.Request) bool { return r.Op == "multi" && len(r.Paths) == 2 }
@@ -109,6 +115,7 @@ func TestDowngradeInDoubtStaysSoWithoutAConnection(t *testing.T) {
 
 // The answers are lost, again and again: the outcome is found out, and it is one.
 func TestDowngradeFindsOutWhatBecameOfIt(t *testing.T) {
+	world.Needs(t, world.Resumes)
 	for _, do := range []zktest.Fault{zktest.CutBefore, zktest.CutAfter, zktest.DropReplyCut, zktest.DropReplyHole, zktest.DropRequest} {
 		for _, times := range []int{1, 2, 3} {
 			if times > 1 && (do == zktest.DropReplyHole || do == zktest.DropRequest) {
@@ -209,6 +216,7 @@ func TestTwoDowngradesAtOnceAreOne(t *testing.T) {
 // A downgrade that costs the connection each time is not repeated as fast as the
 // network can.
 func TestDowngradeThatCostsTheConnectionIsRepeatedWithPauses(t *testing.T) {
+	world.Needs(t, world.Resumes)
 	inWorld(t, nil, func(w *World) {
 		h := w.get(w.new().Lock)
 		tries := 0

@@ -164,7 +164,7 @@ func TestDowngradeIsOneRequest(t *testing.T) {
 		w.unlock(r)
 		require.Equal(w, map[string]int{"delete": 1}, w.Server.Stats().BySession[w.ID(c)])
 		w.Pass(time.Second)
-		require.Zero(w, w.Server.Stats().Watches)
+		w.RequireNoWatches()
 	})
 }
 
@@ -290,6 +290,7 @@ func setACL(w *World, c *session.Client, perms int32) error {
 
 // The connection is away: nothing is sent, and nothing changes.
 func TestDowngradeWithoutAConnectionLeavesTheWriter(t *testing.T) {
+	world.Needs(t, world.Resumes)
 	inWorld(t, nil, func(w *World) {
 		h := w.get(w.new().Lock)
 		require.NoError(w, w.Server.Stop(1))

@@ -138,6 +138,7 @@ func TestEventsSayWhatHappened(t *testing.T) {
 
 // A write lock goes on after a downgrade that fails, and ends once.
 func TestFailedDowngradeEndsNoHold(t *testing.T) {
+	world.Needs(t, world.Resumes)
 	for name, end := range map[string]func(w *World, c *session.Client, h *rwlock.Held) (observe.End, error){
 		"unlocked": func(w *World, _ *session.Client, h *rwlock.Held) (observe.End, error) {
 			w.unlock(h)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/rwlock"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -154,7 +155,7 @@ func TestTryThatComesTooLateLeavesNothing(t *testing.T) {
 			}
 			w.unlock(w.get(f))
 			var taken string
-			w.Once(func(r zktest.Request) bool { return r.Op == "create2" }, func() {
+			w.Once(func(r zktest.Request) bool { return world.Creates(r.Op) }, func() {
 				var err error
 				if taken, err = w.Server.CreateSequential(dir+"/_c_x-__WRIT__", nil); err != nil {
 					w.Error(err)

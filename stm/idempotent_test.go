@@ -138,6 +138,9 @@ func idempotentHistory(w *world.World, seed uint64, servers int) error {
 // expired by the servers, cannot arrive.
 func TestVerdictAfterAnIdempotentAttempt(t *testing.T) {
 	for name, want := range map[string]bool{"same": false, "expired": false, "given up": true, "given up, and changed": false} {
+		if name == "same" && !world.Has(world.Resumes) || name == "expired" && !world.Has(world.SaysExpired) {
+			continue // it is given up as well
+		}
 		inWorld(t, nil, func(w *World) {
 			w.createZeros("/a")
 			c := w.Client()

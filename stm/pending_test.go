@@ -30,7 +30,7 @@ func losesItsSession(t *testing.T, lose zktest.Fault, f func(tx *stm.Tx) error, 
 		require.NoError(w, w.Server.ExpireSession(id))
 		said = <-done
 		a, b = w.numberAt("/a"), w.numberAt("/b")
-		require.Empty(w, w.Server.Stats().Watches)
+		w.RequireNoWatches()
 	})
 	return a, b, said
 }

@@ -227,7 +227,7 @@ func TestWatchEndsWithItsContextAndTheClient(t *testing.T) {
 		}
 		require.ErrorIs(w, last, session.ErrClosed)
 		w.Settle()
-		require.Zero(w, w.Server.Stats().Watches)
+		w.RequireNoWatches()
 	})
 }
 

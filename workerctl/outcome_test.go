@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/workerctl"
 	"github.com/zkrecipes/zkrecipes/zktest"
@@ -203,6 +204,7 @@ func TestRefusedOutcomeDoesNotKeepTheJob(t *testing.T) {
 // The outcome is known afterwards if any request or reply is lost while the last
 // worker leaves.
 func TestOutcomeSurvivesEveryLostReplyOfTheRemoval(t *testing.T) {
+	world.Needs(t, world.Resumes)
 	for _, fault := range []zktest.Fault{zktest.DropReplyCut, zktest.CutBefore} {
 		for n, hit := 1, true; hit; n++ {
 			t.Run(fmt.Sprint(fault, n), func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/workerctl"
 	"github.com/zkrecipes/zkrecipes/zktest"
@@ -41,6 +42,7 @@ func (c *rosterCosts) cost(what string, members int, want map[string]int, do fun
 // A change of a worker costs a roster one event and one small read; changes that come
 // together are read together.
 func TestRequestsOfARoster(t *testing.T) {
+	world.Needs(t, world.Subscriptions)
 	inWorld(t, nil, func(w *World) {
 		j := w.submit(w.Client(), 1000)
 		crew := w.crew(3)
@@ -99,6 +101,7 @@ func TestRequestsOfARoster(t *testing.T) {
 // While very many workers join, a roster stops its watch and lists; Stale and Changes keep
 // their promises, and in the end the watch is back.
 func TestRosterInAFlood(t *testing.T) {
+	world.Needs(t, world.Subscriptions)
 	inWorld(t, nil, func(w *World) {
 		const n = 600
 		c := w.Client()
@@ -167,6 +170,9 @@ func TestRequestsOfWorkersThatWaitForAll(t *testing.T) {
 	const n = 100
 	for name, opts := range map[string]*workerctl.Options{"plain": nil, "fail fast": {FailFast: true}} {
 		t.Run(name, func(t *testing.T) {
+			if opts != nil {
+				world.Needs(t, world.Subscriptions)
+			}
 			inWorld(t, nil, func(w *World) {
 				j := w.submit(w.Client(), n)
 				var waiting []<-chan result

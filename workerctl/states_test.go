@@ -81,7 +81,7 @@ func TestStatesEndWithTheirContextOrTheirReader(t *testing.T) {
 			break
 		}
 		w.Settle()
-		require.Zero(w, w.Server.Stats().Watches)
+		w.RequireNoWatches()
 	})
 }
 

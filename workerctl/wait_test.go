@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/workerctl"
 	"github.com/zkrecipes/zkrecipes/zktest"
@@ -333,6 +334,7 @@ func TestWaitGoesOnHoweverOftenItIsWoken(t *testing.T) {
 // A wait ends with its context even if no server is reachable; the missing
 // workers are then unknown.
 func TestWaitEndsWithItsContextWithoutAServer(t *testing.T) {
+	world.Needs(t, world.Resumes)
 	inWorld(t, nil, func(w *World) {
 		j := w.submit(w.Client(), 2)
 		k := w.crew(1)[0]

@@ -2,13 +2,13 @@ package queuetest
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -34,13 +34,16 @@ func folderIsDeleted(t *testing.T, tg Target) {
 // A stranger that deletes the contenders' folder as soon as the folder exists makes them
 // try again, but not as fast as the network can.
 func folderIsDeletedAgain(t *testing.T, tg Target) {
-	for _, when := range [][]string{{"getChildren2", "getData"}, {"create2"}} {
-		t.Run("at "+when[0], func(t *testing.T) {
+	for name, when := range map[string]func(r zktest.Request) bool{
+		"the read":     func(r zktest.Request) bool { return r.Op == "getChildren2" || r.Op == "getData" },
+		"the creation": func(r zktest.Request) bool { return creates(r) && r.Path != tg.folder() },
+	} {
+		t.Run("at "+name, func(t *testing.T) {
 			tg.in(t, nil, func(s *scene) {
 				s.Server.Delay(zktest.Link{}, zktest.Both, time.Millisecond)
 				times := 0
 				defer s.Server.OnRequest(func(r zktest.Request) zktest.Action {
-					if slices.Contains(when, r.Op) && strings.HasPrefix(r.Path, s.Folder) {
+					if when(r) && strings.HasPrefix(r.Path, s.Folder) {
 						times++
 						for _, child := range s.contenders() {
 							_ = s.Server.Delete(s.Folder + "/" + child)
@@ -60,6 +63,7 @@ func folderIsDeletedAgain(t *testing.T, tg Target) {
 
 // The server deletes an empty container; the contenders make it again.
 func reapedContainer(t *testing.T, tg Target) {
+	world.Needs(t, world.Containers)
 	tg.in(t, &zktest.Options{ContainerInterval: 10 * time.Second}, func(s *scene) {
 		k := s.next()
 		last := int64(0)
@@ -143,7 +147,7 @@ func lookedForLater(t *testing.T, tg Target) {
 			require.NoError(s, err)
 		}
 		setACL(zk.PermAll &^ zk.PermRead)
-		s.Server.FailNth(func(r zktest.Request) bool { return r.Op == "create2" && strings.HasPrefix(r.Path, s.Folder+"/") }, 1,
+		s.Server.FailNth(func(r zktest.Request) bool { return creates(r) && strings.HasPrefix(r.Path, s.Folder+"/") }, 1,
 			zktest.Action{Do: zktest.DropReplyCut})
 		_, err := k.Acquire(s.Within(time.Minute))
 		require.ErrorIs(s, err, session.ErrNoAuth)

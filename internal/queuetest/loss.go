@@ -133,7 +133,7 @@ func queueClosesUp(t *testing.T, tg Target) {
 		s.release(next)
 		s.Pass(time.Minute)
 		s.empty()
-		require.Zero(s, s.Server.Stats().Watches)
+		s.RequireNoWatches()
 	})
 }
 

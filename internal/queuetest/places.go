@@ -175,7 +175,7 @@ func placeIsDeleted(t *testing.T, tg Target) {
 			require.NoError(s, p.Withdraw(s.Ctx), "it is gone, as asked")
 			s.release(h)
 			s.Settle()
-			require.Zero(s, s.Server.Stats().Watches)
+			s.RequireNoWatches()
 		})
 	}
 }
@@ -200,6 +200,7 @@ func placeWasLost(t *testing.T, tg Target) {
 
 // A place whose Await was given up reads the queue again after a reconnect.
 func resumedAwaitSeesChanges(t *testing.T, tg Target) {
+	world.Needs(t, world.Resumes)
 	tg.enqueuing(t, func(s *scene) {
 		h := s.get(s.next().Rival)
 		p := s.enqueue(s.next())

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -179,7 +180,7 @@ func waiterIsDeleted(t *testing.T, tg Target) {
 				s.release(h)
 				s.release(s.granted(out))
 				s.Pass(time.Second)
-				require.Zero(s, s.Server.Stats().Watches)
+				s.RequireNoWatches()
 			})
 		})
 	}
@@ -188,6 +189,7 @@ func waiterIsDeleted(t *testing.T, tg Target) {
 // The waiter queues up again, and keeps no watch of before: none is left on the holder
 // when it gives up.
 func deletedWaiterLeavesNoWatch(t *testing.T, tg Target) {
+	world.Needs(t, world.RemovesWatches)
 	tg.in(t, nil, func(s *scene) {
 		h := s.get(s.next().Rival)
 		c := s.Client()

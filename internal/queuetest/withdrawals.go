@@ -67,7 +67,7 @@ func withdrawEndsAwait(t *testing.T, tg Target) {
 		s.Server.Heal()
 		s.release(h)
 		s.Pass(5 * time.Second)
-		require.Zero(s, s.Server.Stats().Watches, "not of the read that was overtaken")
+		s.RequireNoWatches("not of the read that was overtaken")
 	})
 }
 
@@ -128,6 +128,7 @@ func withdrawGivesBack(t *testing.T, tg Target) {
 
 // The context of the release had ended: the deletion goes on, and Withdraw waits for it.
 func withdrawWaits(t *testing.T, tg Target) {
+	world.Needs(t, world.Resumes)
 	tg.enqueuing(t, func(s *scene) {
 		p := s.enqueue(s.next())
 		h, err := p.Await(s.Ctx)
@@ -205,6 +206,7 @@ func withdrawGoesOn(t *testing.T, tg Target) {
 
 // The request of Withdraw, or its answer, is lost: the session and the others go on.
 func withdrawIsLost(t *testing.T, tg Target) {
+	world.Needs(t, world.Resumes)
 	for _, do := range []zktest.Fault{zktest.CutBefore, zktest.DropReplyCut, zktest.DropRequest, zktest.DropReplyHole} {
 		tg.enqueuing(t, func(s *scene) {
 			h := s.get(s.next().Rival)

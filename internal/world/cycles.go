@@ -27,7 +27,7 @@ func (w *World) CyclesLeaveNothing(cycles int, cycle func(i int)) {
 		cycle(i)
 	}
 	w.Pass(2 * time.Second)
-	require.Zero(w, w.Server.Stats().Watches)
+	w.RequireNoWatches()
 	w.RequireGoroutines(goroutines)
 	runtime.GC()
 	runtime.ReadMemStats(&heap)

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"strings"
@@ -20,6 +21,9 @@ func Golden(t testing.TB, update bool, got string) {
 	}
 	want, err := os.ReadFile(file)
 	require.NoError(t, err)
+	if !Has(Containers) { // they are persistent
+		want = bytes.ReplaceAll(want, []byte(" container "), []byte(" persistent "))
+	}
 	require.Equal(t, string(want), got)
 }
 

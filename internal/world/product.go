@@ -25,22 +25,19 @@ func withProduct(o *zktest.Options) *zktest.Options {
 	return &out
 }
 
-// OnKeeper reports whether the product is of the Keeper family. Clients do not remove the
-// watches that they have stopped from such a server; and it does not say that a session has
-// expired if it has, and only then: a lost session, and what it was about to create, may exist.
+// OnKeeper reports whether the product is of the Keeper family. A server of the family does not
+// say that a session has expired if it has, and only then: a lost session, and what it was about
+// to create, may exist.
 func OnKeeper() bool { return product() != "" && product() != zktest.Apache }
 
 // Creates reports whether op, of a request or a transaction, creates a znode in the way of a
-// product.
+// product. The requests that create containers are others.
 func Creates(op string) bool { return op == "create2" || op == "create" }
 
-// ResumesSessions reports whether the product resumes a session on a new connection.
-// Otherwise each fault of a connection is one of the session.
-func ResumesSessions() bool { return product() != zktest.ClickHouseKeeper }
-
-// productExcuses are the errors that the product alone is the reason for.
+// productExcuses are the errors that the product alone is the reason for: where no session is
+// resumed, each fault of a connection is one of the session.
 func productExcuses() []error {
-	if ResumesSessions() {
+	if Has(Resumes) {
 		return nil
 	}
 	return []error{session.ErrLost, session.ErrUnknownOutcome}

@@ -134,7 +134,7 @@ func (w *World) NothingLeft(folders ...string) error {
 
 // NoWatches requires that no watch is left.
 func (w *World) NoWatches() error {
-	if n := w.Server.Stats().Watches; n > 0 && !OnKeeper() {
+	if n := w.Server.Stats().Watches; n > 0 && Has(RemovesWatches) {
 		return fmt.Errorf("%d watches left: %v", n, w.Server.Watches())
 	}
 	return nil

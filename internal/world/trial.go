@@ -223,7 +223,7 @@ func (tr Trial) check(e *matrix.Env) error {
 func (tr Trial) awaitNoWatches(e *matrix.Env) error {
 	for range 4 {
 		Pause(15 * time.Second)
-		if tr.Watched || OnKeeper() || e.Server.Stats().Watches == 0 {
+		if tr.Watched || !Has(RemovesWatches) || e.Server.Stats().Watches == 0 {
 			return nil
 		}
 	}

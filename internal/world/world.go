@@ -180,6 +180,15 @@ func (w *World) Children(path string) []string {
 	return names
 }
 
+// RequireNoWatches requires that no watches are left on the server, once everything has come to
+// rest; not on a product on which stopped watches stay until their events.
+func (w *World) RequireNoWatches(why ...any) {
+	w.Helper()
+	if Has(RemovesWatches) {
+		require.Zero(w, w.Server.Stats().Watches, append([]any{"%v: %s", w.Server.Watches()}, fmt.Sprint(why...))...)
+	}
+}
+
 // ResetStats sets the server's counters to zero once everything in the bubble waits: a
 // heartbeat that is due already belongs to what was before.
 func (w *World) ResetStats() {

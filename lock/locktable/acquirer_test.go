@@ -87,7 +87,7 @@ func TestAcquirerTakesEachLockAsSoonAsItIsFree(t *testing.T) {
 		require.NoError(w, one.Release(w.Ctx))
 		require.NoError(w, two.Release(w.Ctx))
 		w.Settle()
-		require.Zero(w, w.Server.Stats().Watches, "%v", w.Server.Watches())
+		w.RequireNoWatches()
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/lock/locktable"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
@@ -75,7 +76,7 @@ func TestJoinIsOneReadAndOneWrite(t *testing.T) {
 		c := w.Client()
 		first := w.join(c, nil)
 		w.Settle()
-		require.Equal(w, map[string]int{"exists": 1, "create2": 1}, w.requestCost(c, func() {
+		require.Equal(w, world.Requests(map[string]int{"exists": 1, "create2": 1}), w.requestCost(c, func() {
 			_, err := locktable.New(c, dir, nil).Join(w.Ctx)
 			require.NoError(w, err)
 		}))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/lock/locktable"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
@@ -29,6 +30,9 @@ func TestCallerThatGivesUpHoldsNothing(t *testing.T) {
 		"cut":          {Do: zktest.CutBefore},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if a.Do != zktest.DelayReply {
+				world.Needs(t, world.Resumes)
+			}
 			inWorld(t, nil, func(w *World) {
 				c1, c2 := w.Client(), w.Client()
 				one, two := w.join(c1, nil), w.join(c2, nil)
@@ -62,6 +66,7 @@ func TestCallerThatGivesUpHoldsNothing(t *testing.T) {
 
 // A release without a reply is not repeated on a lock of another owner.
 func TestReleaseWithoutAReplyTouchesNoLockOfAnotherOwner(t *testing.T) {
+	world.Needs(t, world.Resumes)
 	inWorld(t, nil, func(w *World) {
 		one, two := w.join(w.Client(), nil), w.join(w.Client(), nil)
 		held := w.try(one, "a", "b")

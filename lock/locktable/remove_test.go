@@ -39,7 +39,7 @@ func TestRemoveDeletesFreeLocks(t *testing.T) {
 		require.NoError(w, one.Release(w.Ctx))
 		require.NoError(w, two.Release(w.Ctx))
 		w.Settle()
-		require.Zero(w, w.Server.Stats().Watches, "%v", w.Server.Watches())
+		w.RequireNoWatches()
 	})
 }
 
@@ -176,6 +176,6 @@ func TestObserveReadsInTheOrderOfTheNamesAndFires(t *testing.T) {
 		}
 		require.NoError(w, one.Release(w.Ctx))
 		w.Settle()
-		require.Zero(w, w.Server.Stats().Watches, "%v", w.Server.Watches())
+		w.RequireNoWatches()
 	})
 }

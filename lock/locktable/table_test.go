@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/lock/locktable"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
@@ -42,7 +43,7 @@ func TestEachLockHasOneOwnerUntilItIsReleased(t *testing.T) {
 		}
 		w.Settle()
 		w.requireAllFree(c1)
-		require.Zero(w, w.Server.Stats().Watches, "%v", w.Server.Watches())
+		w.RequireNoWatches()
 	})
 }
 
@@ -142,12 +143,13 @@ func TestDeletedZnodeLosesItsLockAlone(t *testing.T) {
 		require.NoError(w, one.Release(w.Ctx))
 		require.NoError(w, two.Release(w.Ctx))
 		w.Settle()
-		require.Zero(w, w.Server.Stats().Watches, "%v", w.Server.Watches())
+		w.RequireNoWatches()
 	})
 }
 
 // A loss is noticed after a lost connection, too, which ends all watches.
 func TestLossDuringADisconnectIsNoticed(t *testing.T) {
+	world.Needs(t, world.Resumes)
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
 		one := w.join(c, nil)
@@ -219,7 +221,7 @@ func TestDeletedOwnerLosesAllItsLocks(t *testing.T) {
 		require.ErrorIs(w, one.Unlock(w.Ctx, held[0]), session.ErrNodeDeleted)
 		require.ErrorIs(w, one.Release(w.Ctx), session.ErrNodeDeleted)
 		require.ErrorIs(w, one.Release(w.Ctx), session.ErrNodeDeleted)
-		require.Zero(w, w.Server.Stats().Watches, "%v", w.Server.Watches())
+		w.RequireNoWatches()
 	})
 }
 
