@@ -106,6 +106,7 @@ func (s *Semaphore) contend(ctx context.Context, n int, try bool, waiting *obser
 			// The nodes are gone; queue up again, in the next session if
 			// necessary.
 			backoff.Pause(ctx, sess)
+		case try && errors.Is(err, ErrBusy) && s.client.AwaitRemains(ctx): // as in Mutex.tryAcquire
 		default:
 			return nil, err
 		}

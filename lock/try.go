@@ -57,6 +57,11 @@ func (m *Mutex) tryAcquire(ctx context.Context, waiting *observing.Wait) (*Held,
 			backoff.Pause(ctx, c.Session())
 		case ctx.Err() == nil && c == nil && session.IsSessionLoss(err):
 			// The session was lost before the contender had entered.
+		case ctx.Err() == nil && errors.Is(err, ErrBusy) && m.client.AwaitRemains(ctx):
+			// It may have met the contender of a session that this client has lost.
+			if c != nil {
+				c.LeaveBehind()
+			}
 		default:
 			m.passBaton(baton{contender: c}) // to a goroutine that has come to wait meanwhile
 			return nil, err

@@ -157,6 +157,8 @@ func (m *RWMutex) contend(ctx context.Context, k kind, try bool, waiting *observ
 		switch {
 		case err == nil:
 			return h, nil
+		case ctx.Err() == nil && errors.Is(err, ErrBusy) && m.client.AwaitRemains(ctx):
+			continue // it may have met the contender of a session that this client has lost
 		case ctx.Err() != nil, s.Err() == nil && !errors.Is(err, contender.ErrGone):
 			return nil, err
 		}

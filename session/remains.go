@@ -135,13 +135,23 @@ func (s *Session) deleteRemain(ctx context.Context, r remainingZnode) error {
 	return s.Delete(ctx, r.path, -1)
 }
 
+// AwaitRemains waits until the client has deleted the znodes that its lost sessions have left
+// behind, as far as it can: see [Session.EnsureRemainsDeleted]. AwaitRemains reports whether
+// there were any: a caller that was refused something because of other clients' znodes should
+// look again then. The result is false, too, when ctx or the present session ends first.
+func (c *Client) AwaitRemains(ctx context.Context) bool {
+	c.mustBeUsable(ctx)
+	s, err := c.Session(ctx)
+	return err == nil && c.awaitRemains(ctx.Done(), s)
+}
+
 // awaitRemains waits, until done, for the deletions of [Session.EnsureRemainsDeleted]; s is
-// the session that carries them out.
-func (c *Client) awaitRemains(done <-chan struct{}, s *Session) {
+// the session that carries them out. It reports whether it has waited for them to the end.
+func (c *Client) awaitRemains(done <-chan struct{}, s *Session) bool {
 	c.mu.Lock()
 	if len(c.remains) == 0 {
 		c.mu.Unlock()
-		return
+		return false
 	}
 	if c.cleared == nil {
 		c.cleared = make(chan struct{})
@@ -150,7 +160,9 @@ func (c *Client) awaitRemains(done <-chan struct{}, s *Session) {
 	c.mu.Unlock()
 	select {
 	case <-cleared:
+		return true
 	case <-done:
 	case <-s.ctx.Done():
 	}
+	return false
 }

@@ -26,6 +26,7 @@ func leftovers() map[string]scenario {
 		"OverlappingCallsLeaveNothing_CH23":                             overlappingCalls,
 		"LostHolderDoesNotBlockItself":                                  lostHolderIsFree,
 		"LostWaiterDoesNotBlockItself":                                  lostWaiterIsFree,
+		"LostTryDoesNotBlockItself":                                     lostTryIsFree,
 	}
 }
 
@@ -216,6 +217,28 @@ func lostHolderIsFree(t *testing.T, tg Target) {
 			})
 		})
 	}
+}
+
+// A client that tries, and whose creation was not answered, loses its session, because the
+// session holds something else. The former place does not refuse the next attempt.
+func lostTryIsFree(t *testing.T, tg Target) {
+	if tg.New(nil, tg.Path).Try == nil {
+		return
+	}
+	tg.in(t, &zktest.Options{Servers: 3}, func(s *scene) {
+		s.release(s.get(s.next().Rival)) // the folder exists
+		c := s.Client()
+		own := s.Session(c)
+		_, err := own.Create(s.Ctx, "/other", nil, session.Ephemeral, nil)
+		require.NoError(s, err)
+		other, err := own.Hold(s.Ctx, "/other", nil)
+		require.NoError(s, err)
+		s.Server.FailNth(func(r zktest.Request) bool { return creates(r) && r.Session == own.ID() }, 1, zktest.Action{Do: zktest.DropReplyHole})
+		out := s.startAcquire(s.Ctx, s.contender(c).Try)
+		s.Away(other.Context())
+		s.release(s.granted(out))
+		s.empty()
+	})
 }
 
 // A client that waits, or whose creation was not answered, loses its session in an
