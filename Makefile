@@ -17,8 +17,9 @@ prove: ## the tests, RUNS times quiet, beside busy loops, on one processor, with
 newcomer: ## the README's commands on a Debian that has Go and nothing else, as root
 	scripts/check-newcomer.sh
 
-keepers: ## random histories and every fault, on imitations of Keepers; not in CI: a lost session writes late now and then
-	scripts/test-keepers.sh
+KEEPERS ?= -short
+keepers: ## the suites of all recipes on imitations of Keepers; not in CI: a lost session writes late now and then
+	scripts/test-keepers.sh $(KEEPERS)
 
 sharing: ## random histories and every fault, with sessions that share their heartbeats
 	scripts/test-sharing.sh

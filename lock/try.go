@@ -15,7 +15,8 @@ import (
 
 // TryLock takes the lock if no client holds it or waits for it; otherwise the
 // error wraps ErrBusy. ctx bounds the call, which takes [Options.LockDelay] if
-// the last holder has not released the lock.
+// the last holder has not released the lock. A contender that a lost session of this
+// client has left does not count: TryLock waits until the client has deleted it.
 func (m *Mutex) TryLock(ctx context.Context) (*Held, error) {
 	m = receiver.OrZero(m)
 	const op = "try"

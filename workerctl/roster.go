@@ -105,7 +105,8 @@ func (r *Roster) WaitSynced(ctx context.Context) error {
 
 // Stale returns the greatest possible age of the view: the view shows
 // everything known to the servers at that time, and possibly more. While the
-// view is kept up to date, Stale stays below a third of the session timeout.
+// view is kept up to date, Stale stays below a third of the session timeout; without
+// recursive watches (ZooKeeper 3.5, Keepers), not while very many workers come or go.
 // Stale grows while ZooKeeper is away, and is the longest Duration before the
 // view was loaded.
 func (r *Roster) Stale() time.Duration {

@@ -3,6 +3,9 @@
 // itself drops the output of packages that pass. It exits as go test does.
 //
 //	go run ./internal/gotest ./...
+//
+// With -tally as the first argument, it prints at the end how many tests of each package ran,
+// and how many were skipped for which reason.
 package main
 
 import (
@@ -13,7 +16,11 @@ import (
 )
 
 func main() {
-	code, err := run(os.Args[1:])
+	args, tally := os.Args[1:], false
+	if len(args) > 0 && args[0] == "-tally" {
+		args, tally = args[1:], true
+	}
+	code, err := run(args, tally)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "gotest:", err)
 	}
@@ -21,7 +28,7 @@ func main() {
 }
 
 // run runs go test -json with args and returns its exit code.
-func run(args []string) (int, error) {
+func run(args []string, tally bool) (int, error) {
 	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -35,6 +42,9 @@ func run(args []string) (int, error) {
 	readErr := r.read(out)
 	err = cmd.Wait()
 	r.summary()
+	if tally {
+		r.tally()
+	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		return exit.ExitCode(), nil

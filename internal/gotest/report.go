@@ -25,11 +25,13 @@ type report struct {
 	out    io.Writer
 	output map[testID][]string // of tests that have not ended
 	skips  map[string][]testID // skipped tests by reason
+	ran    map[testID]bool     // tests that were not skipped: whether they have no subtests
 }
 
 // read reports the events of r until it ends. Lines that are not events are printed.
 func (r *report) read(in io.Reader) error {
 	r.output, r.skips = map[testID][]string{}, map[string][]testID{}
+	r.ran = map[testID]bool{}
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadString('\n')
@@ -66,15 +68,38 @@ func (r *report) addEvent(e event) {
 		if e.Test != "" {
 			why := reason(r.output[id])
 			r.skips[why] = append(r.skips[why], id)
+			r.noteParents(id)
 		}
 		delete(r.output, id)
 	case "pass":
+		r.noteRan(id)
 		delete(r.output, id)
 	case "fail":
+		r.noteRan(id)
 		for _, line := range r.output[id] {
 			fmt.Fprint(r.out, line)
 		}
 		delete(r.output, id)
+	}
+}
+
+// noteRan notes a test that was not skipped. Its subtests have ended before.
+func (r *report) noteRan(id testID) {
+	if id.test == "" {
+		return
+	}
+	if _, isParent := r.ran[id]; !isParent {
+		r.ran[id] = true
+	}
+	r.noteParents(id)
+}
+
+// noteParents notes the tests that id is a subtest of.
+func (r *report) noteParents(id testID) {
+	for i := range id.test {
+		if id.test[i] == '/' {
+			r.ran[testID{id.pkg, id.test[:i]}] = false
+		}
 	}
 }
 
@@ -112,6 +137,33 @@ func reason(lines []string) string {
 		return "no reason given"
 	}
 	return strings.Join(out, " ")
+}
+
+// tally prints how many tests of each package ran, and how many were skipped for which
+// reason. A test with subtests counts as these.
+func (r *report) tally() {
+	ran, skipped := map[string]int{}, map[string]map[string]int{}
+	for id, leaf := range r.ran {
+		if ran[id.pkg] += 0; leaf {
+			ran[id.pkg]++
+		}
+	}
+	for why, ids := range r.skips {
+		for _, id := range ids {
+			if skipped[id.pkg] == nil {
+				skipped[id.pkg] = map[string]int{}
+			}
+			ran[id.pkg] += 0
+			skipped[id.pkg][why]++
+		}
+	}
+	fmt.Fprintln(r.out)
+	for _, pkg := range slices.Sorted(maps.Keys(ran)) {
+		fmt.Fprintf(r.out, "%6d tests of %s\n", ran[pkg], pkg)
+		for _, why := range slices.Sorted(maps.Keys(skipped[pkg])) {
+			fmt.Fprintf(r.out, "%14d left out: %s\n", skipped[pkg][why], why)
+		}
+	}
 }
 
 // summary lists the skipped tests.

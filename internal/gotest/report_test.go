@@ -48,6 +48,21 @@ func TestASkipWithoutAMessageIsListedToo(t *testing.T) {
 	require.NotContains(t, reported(t, `{"Action":"skip","Package":"a"}`), "NOT TESTED", "a package without tests")
 }
 
+func TestTallyCountsTheTestsOfEachPackage(t *testing.T) {
+	var out strings.Builder
+	r := report{out: &out}
+	skip := `{"Action":"output","Package":"a","Test":"T/x","Output":"    x_test.go:7: lacks it\n"}`
+	require.NoError(t, r.read(strings.NewReader(strings.Join([]string{
+		skip, `{"Action":"skip","Package":"a","Test":"T/x"}`, `{"Action":"pass","Package":"a","Test":"T/y"}`,
+		`{"Action":"fail","Package":"a","Test":"T/z/1"}`, `{"Action":"fail","Package":"a","Test":"T/z"}`, `{"Action":"fail","Package":"a","Test":"T"}`,
+		strings.ReplaceAll(skip, "T/x", "U/x"), `{"Action":"skip","Package":"a","Test":"U/x"}`, `{"Action":"pass","Package":"a","Test":"U"}`,
+		`{"Action":"pass","Package":"b","Test":"T"}`, `{"Action":"pass","Package":"b"}`,
+	}, "\n"))))
+	out.Reset()
+	r.tally()
+	require.Equal(t, "\n     2 tests of a\n             2 left out: lacks it\n     1 tests of b\n", out.String())
+}
+
 // The exit code is that of go test.
 func TestExitCodeIsThatOfGoTest(t *testing.T) {
 	dir := t.TempDir()
@@ -59,7 +74,7 @@ func TestExitCodeIsThatOfGoTest(t *testing.T) {
 	t.Setenv("GOWORK", "off")
 	for body, want := range map[string]int{"": 0, "t.Error()": 1} {
 		write("m_test.go", "package m\n\nimport \"testing\"\n\nfunc TestM(t *testing.T) { "+body+" }\n")
-		code, err := run([]string{"./..."})
+		code, err := run([]string{"./..."}, false)
 		require.NoError(t, err)
 		require.Equal(t, want, code, body)
 	}
