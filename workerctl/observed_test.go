@@ -43,11 +43,13 @@ func TestEventsOfBarriersUnderEveryFault(t *testing.T) {
 	}.RunObserved(t, *update, "barriers")
 }
 
-// A roster that sees another client's worker join and leave.
+// A roster that sees another client's worker join and leave. The job goes on: its end could
+// be seen before the leave.
 func TestEventsOfARosterUnderEveryFault(t *testing.T) {
 	t.Parallel()
 	world.Trial{
-		Name: "follow a roster", Setup: submitFirst(1, false),
+		Name: "follow a roster", Setup: submitFirst(2, false),
+		Next:  func(ctx context.Context, p *world.Party) error { return p.State.(*workerctl.Job).Kill(ctx) },
 		Shows: func(e observe.Event) bool { _, ok := e.(observe.MemberChanged); return ok },
 		Op: func(ctx context.Context, p *world.Party) error {
 			j, err := attach(ctx, p)
