@@ -123,8 +123,13 @@ func TestSessionIsSampledEveryTenSeconds(t *testing.T) {
 		w.sleep(31 * time.Second)
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		n := 0
+		n, beats := 0, 0
 		for _, e := range d.events {
+			if e, ok := e.(observe.HeartbeatEnded); ok {
+				require.Equal(w, 1, e.Holds)
+				require.Greater(w, e.TrustLeft, 5*time.Second, "after the proof")
+				beats++
+			}
 			if e, ok := e.(observe.SessionSampled); ok {
 				n++
 				require.Equal(w, 1, e.Holds)
@@ -133,6 +138,7 @@ func TestSessionIsSampledEveryTenSeconds(t *testing.T) {
 				require.Greater(w, e.TrustLeft, 5*time.Second)
 			}
 		}
+		require.Positive(w, beats)
 		require.Equal(w, 3, n)
 	})
 }
