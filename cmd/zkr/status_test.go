@@ -87,7 +87,7 @@ func TestStatusOfNothing(t *testing.T) {
 	assert.Equal(t, "sessions: 0, znodes: 0\n", z.out.String())
 	assert.Contains(t, z.err.String(), "there is no znode /none")
 	z = b.run("status", "/none", "-o", "json").ends(0)
-	for _, list := range []string{"problems", "waits", "leaders", "work"} {
+	for _, list := range []string{"problems", "waits", "leaders", "work", "groups"} {
 		assert.Contains(t, z.out.String(), fmt.Sprintf(`%q:[]`, list))
 	}
 	assert.Contains(t, b.run("status", "none").ends(exit.CodeUsage).err.String(), "none")
@@ -135,4 +135,27 @@ func withoutTime(state string) string {
 	before, after, _ := strings.Cut(state, `"at":`)
 	_, after, _ = strings.Cut(after, ",")
 	return before + after
+}
+
+// A dead server is a reason for the exit code 1, though no znode shows it.
+func TestStatusShowsWhatServersSay(t *testing.T) {
+	b := newBedOf(t, 3)
+	eventually(t, func() bool { return b.run("status").wait().code == 0 }, "all serve")
+	follower := b.srv.Leader()%3 + 1
+	require.NoError(t, b.srv.Stop(follower))
+	z := b.run("status").ends(exit.CodeFailed)
+	assert.True(t, hasLine(z.out.String(), []string{"bad", b.srv.ServerAddr(follower), "server.unreachable"}), z.out)
+	assert.Contains(t, b.run("status", "-o", "json").ends(exit.CodeFailed).out.String(), `"name":"server.unreachable"`)
+}
+
+func TestStatusShowsQueuesAndGroups(t *testing.T) {
+	b := newBed(t)
+	for _, path := range []string{"/app", "/app/mail", "/app/mail/entry-100-0000000001", "/app/services", "/app/services/web"} {
+		require.NoError(t, b.srv.Create(path, nil))
+	}
+	const record = `{"name":"web","id":"a","address":"10.0.0.1","port":80,"serviceType":"STATIC","registrationTimeUTC":1}`
+	require.NoError(t, b.srv.Create("/app/services/web/a", []byte(record)))
+	text := b.run("status", "/app").ends(0).out.String()
+	assert.True(t, hasLine(text, []string{"/app/mail", "queue", "1 entry"}), text)
+	assert.True(t, hasLine(text, []string{"/app/services/web", "service", "1 instance"}), text)
 }

@@ -8,17 +8,20 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/doctor"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-const statusHelp = `Shows what needs attention at and below ROOT: problems, the worst first; locks that
-clients wait for, the longest wait first; leaders; jobs, rebalancers and task queues;
-and how many of each kind there are. It is the overview of "zkr ui" for a terminal, and
+const statusHelp = `Shows what needs attention at and below ROOT: problems, the worst first; what the
+servers' own words show, as "zkr doctor" has it, but not over TLS; locks that clients
+wait for, the longest wait first; leaders; jobs, rebalancers and queues; services and
+groups; and how many of each kind there are. It is the overview of "zkr ui" for a terminal, and
 recognizes the same layouts: those of zkr, Curator and Kazoo.
 
-The exit code is 1 if there are problems of the levels bad or warn; a hint is no reason.
+The exit code is 1 if there are problems or findings of the levels bad or warn; a hint is
+no reason, and findings that are hints are in the JSON only.
 Some problems are only found by observation: "zkr ui", or --watch, finds more than a
 single look.
 
@@ -46,13 +49,17 @@ func (a *app) status() *cobra.Command {
 			if len(args) > 0 {
 				root = args[0]
 			}
+			var auditor *doctor.Auditor
+			if !a.Flags.TLS {
+				auditor = &doctor.Auditor{}
+			}
 			if watch {
 				return a.Follow(cmd.Context(), func(ctx context.Context, client *session.Client) error {
-					return ui.Observe(ctx, client, root, a.repeat)
+					return ui.ObserveWith(ctx, client, root, auditor, a.repeat)
 				})
 			}
 			return a.LongCall(cmd.Context(), func(ctx context.Context, client *session.Client) error {
-				return ui.Observe(ctx, client, root, a.once)
+				return ui.ObserveWith(ctx, client, root, auditor, a.once)
 			})
 		}),
 	}

@@ -3,6 +3,7 @@ package statuscmd
 import (
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/doctor"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 )
@@ -17,12 +18,17 @@ type summary struct {
 	ReadOnly string `json:"read_only"`
 	// Problems: the worst first.
 	Problems []problem `json:"problems"`
+	// Findings are what the servers' own words show, as zkr doctor has them; empty over TLS,
+	// where the servers are not asked.
+	Findings []doctor.Finding `json:"findings"`
 	// Waits: locks and semaphores that clients wait for, the longest wait first.
 	Waits []wait `json:"waits"`
 	// Leaders: elections by their paths.
 	Leaders []leader `json:"leaders"`
-	// Work: jobs, rebalancers and task queues by their paths.
+	// Work: jobs, rebalancers, task queues and queues of other libraries by their paths.
 	Work []work `json:"work"`
+	// Groups: services and groups of members by their paths.
+	Groups []work `json:"groups"`
 	// Things counts by kind what was recognized.
 	Things map[recognize.Kind]int `json:"things"`
 	// Sessions are those with ephemeral znodes.
@@ -69,7 +75,7 @@ type work struct {
 func summarize(v *ui.View) *summary {
 	s := &summary{
 		Root: v.Root, At: v.At, Stale: v.Health.Stale, ReadOnly: v.Health.ReadOnly,
-		Problems: []problem{}, Waits: []wait{}, Leaders: []leader{}, Work: []work{}, Things: map[recognize.Kind]int{},
+		Problems: []problem{}, Waits: []wait{}, Leaders: []leader{}, Work: []work{}, Groups: []work{}, Findings: []doctor.Finding{}, Things: map[recognize.Kind]int{},
 		Sessions: len(v.Sessions), Znodes: v.Nodes, Denied: len(v.Denied),
 	}
 	for _, t := range v.Troubles() {
@@ -85,9 +91,13 @@ func summarize(v *ui.View) *summary {
 		}
 		s.Leaders = append(s.Leaders, l)
 	}
-	for _, t := range v.Kinds(recognize.Job, recognize.Rebalancer, recognize.Tasks) {
+	for _, t := range v.Kinds(recognize.Job, recognize.Rebalancer, recognize.Tasks, recognize.Queue) {
 		s.Work = append(s.Work, work{t.Path, t.Kind, t.State})
 	}
+	for _, t := range v.Kinds(recognize.Service, recognize.Group) {
+		s.Groups = append(s.Groups, work{t.Path, t.Kind, t.State})
+	}
+	s.Findings = append(s.Findings, v.Audit.Findings...)
 	for _, t := range v.Things {
 		s.Things[t.Kind]++
 	}
@@ -102,12 +112,22 @@ func names(holders []*recognize.Contender) []string {
 	return out
 }
 
-// serious is how many problems are more than hints.
+// serious is how many problems and findings are more than hints.
 func (s *summary) serious() (n int) {
 	for _, p := range s.Problems {
 		if p.Level.IsSerious() {
 			n++
 		}
 	}
-	return n
+	return n + len(s.seriousFindings())
+}
+
+// seriousFindings are the findings about servers that are more than hints.
+func (s *summary) seriousFindings() (out []doctor.Finding) {
+	for _, f := range s.Findings {
+		if f.Level.IsSerious() {
+			out = append(out, f)
+		}
+	}
+	return out
 }

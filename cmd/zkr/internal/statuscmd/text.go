@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/doctor"
 )
 
 // most is how many lines each list of the text has; the JSON has all.
@@ -26,6 +27,9 @@ func (s *summary) text() []byte {
 	section(&out, []string{"PROBLEM", "PATH", "WHAT"}, s.Problems, func(p problem) []string {
 		return []string{string(p.Level), p.Path, p.Text}
 	})
+	section(&out, []string{"FINDING", "WHERE", "NAME", "WHAT"}, s.seriousFindings(), func(f doctor.Finding) []string {
+		return []string{string(f.Level), f.Where, f.Name, f.Evidence}
+	})
 	section(&out, []string{"WAITED FOR", "KIND", "WAITING", "LONGEST", "FIRST", "HELD BY"}, s.Waits, func(w wait) []string {
 		return []string{w.Path, string(w.Kind), strconv.Itoa(w.Waiting), cli.Age(w.Since), w.First, cli.OrElse(strings.Join(w.Holders, ", "), "-")}
 	})
@@ -33,6 +37,9 @@ func (s *summary) text() []byte {
 		return []string{l.Path, cli.OrElse(l.Leader, "-"), cli.Age(l.Entered), strconv.Itoa(l.Standby)}
 	})
 	section(&out, []string{"WORK", "KIND", "STATE"}, s.Work, func(w work) []string {
+		return []string{w.Path, string(w.Kind), w.State}
+	})
+	section(&out, []string{"GROUP", "KIND", "STATE"}, s.Groups, func(w work) []string {
 		return []string{w.Path, string(w.Kind), w.State}
 	})
 	var sums []string
