@@ -122,7 +122,7 @@ func turns(t *testing.T, s *stage, p *browser.Page) {
 	for k := range 3 {
 		begin := time.Now()
 		require.NoError(t, s.srv.Delete(contenderName(0, k)))
-		p.Until(fmt.Sprintf(`document.querySelector('[data-key="mutex /large/locks/lock-000"] .entry')?.innerText.includes("worker-%d-of-000")`, k+1))
+		p.Until(fmt.Sprintf(`document.querySelector('[data-key="mutex /large/locks/lock-000"] .entry')?.innerText.includes("held by worker-%d-of-000")`, k+1))
 		took = append(took, time.Since(begin))
 	}
 	slices.Sort(took)
