@@ -16,19 +16,19 @@ type Origin struct {
 
 // Reader reads the history of the znodes at and below a root: see NewReader and
 // NewRecordingReader.
-func (f *Origin) Reader(ctx context.Context, root string, o *Options) (*Reader, error) {
-	if f.Recording != nil {
-		return NewRecordingReader(ctx, root, f.Recording, o)
+func (o *Origin) Reader(ctx context.Context, root string, options *Options) (*Reader, error) {
+	if o.Recording != nil {
+		return NewRecordingReader(ctx, root, o.Recording, options)
 	}
-	return NewReader(ctx, root, f.Servers, o)
+	return NewReader(ctx, root, o.Servers, options)
 }
 
 // Names are the names of the servers, or of the recording.
-func (f *Origin) Names() (out []string) {
-	if f.Recording != nil {
-		return []string{f.Recording.Name}
+func (o *Origin) Names() (out []string) {
+	if o.Recording != nil {
+		return []string{o.Recording.Name}
 	}
-	for _, s := range f.Servers {
+	for _, s := range o.Servers {
 		out = append(out, s.Name)
 	}
 	return out

@@ -19,18 +19,10 @@ func newImage() *image { return &image{*logtest.New()} }
 // testSession is the session of all transactions of images.
 const testSession = 0x1000_0000_0000_0001
 
-func headerOf(zxid txnlog.Zxid, millis int64, typ txnlog.Type) *logtest.Header {
-	return &logtest.Header{Session: testSession, Cxid: int32(zxid), Zxid: zxid, Time: time.UnixMilli(millis), Type: typ}
-}
-
-// payload encodes header and record.
-func payload(zxid txnlog.Zxid, millis int64, typ txnlog.Type, body []byte) []byte {
-	return headerOf(zxid, millis, typ).Payload(body)
-}
-
 // add appends a record and returns its offset.
 func (m *image) add(zxid txnlog.Zxid, typ txnlog.Type, body []byte) int64 {
-	return m.Add(headerOf(zxid, 1_700_000_000_000+int64(zxid&0xffffffff)*1000, typ), body)
+	at := time.UnixMilli(1_700_000_000_000 + int64(zxid&0xffffffff)*1000)
+	return m.Add(&logtest.Header{Session: testSession, Cxid: int32(zxid), Zxid: zxid, Time: at, Type: typ}, body)
 }
 
 // set appends a setData of /n.

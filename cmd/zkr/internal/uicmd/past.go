@@ -31,7 +31,7 @@ func (a *app) showPast(cmd *cobra.Command, d dashboard) error {
 		return historyargs.Advise("history", past.Run(ctx))
 	}})
 	if stop() != nil {
-		return nil // INT and TERM are its usual end
+		err = nil // INT and TERM are its usual end
 	}
 	return err
 }

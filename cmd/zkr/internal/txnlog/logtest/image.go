@@ -26,8 +26,8 @@ type Header struct {
 	Type    txnlog.Type
 }
 
-// Payload encodes a header and a record.
-func (h *Header) Payload(body []byte) []byte {
+// payload encodes a header and a record.
+func (h *Header) payload(body []byte) []byte {
 	p := binary.BigEndian.AppendUint64(nil, uint64(h.Session))
 	p = binary.BigEndian.AppendUint32(p, uint32(h.Cxid))
 	p = binary.BigEndian.AppendUint64(p, uint64(h.Zxid))
@@ -38,7 +38,7 @@ func (h *Header) Payload(body []byte) []byte {
 
 // Add appends a transaction, and returns its offset.
 func (m *Image) Add(h *Header, body []byte) int64 {
-	at, p := int64(len(m.Bytes)), h.Payload(body)
+	at, p := int64(len(m.Bytes)), h.payload(body)
 	m.Bytes = binary.BigEndian.AppendUint64(m.Bytes, uint64(adler32.Checksum(p)))
 	m.Bytes = binary.BigEndian.AppendUint32(m.Bytes, uint32(len(p)))
 	m.Bytes = append(append(m.Bytes, p...), 'B')
