@@ -32,7 +32,7 @@ func (s *turns) write(b testing.TB, dir string) {
 		require.NoError(b, err)
 		h := &logtest.Header{Session: txn.Session, Cxid: txn.Cxid, Zxid: txn.Zxid, Time: txn.Time, Type: txnlog.TypeCreate}
 		ch := txn.Changes[0]
-		body := logtest.Create(ch.Path, string(ch.Data), true, 0)
+		body := logtest.Create(ch.Path, string(ch.Data), ch.Owner != 0, 0)
 		if ch.Type.Deletes() {
 			h.Type, body = txnlog.TypeDelete, logtest.Delete(ch.Path)
 		}
@@ -83,8 +83,9 @@ func BenchmarkArchive(b *testing.B) {
 			var slowest time.Duration
 			for b.Loop() {
 				began := time.Now()
-				_, err := a.State(b.Context(), Mark{Zxid: txnlog.Zxid(rand.IntN(200_000)), Nth: AllOfThem}) //nolint:gosec // any moment
+				s, err := a.State(b.Context(), Mark{Zxid: txnlog.Zxid(100_000 + rand.IntN(100_000)), Nth: AllOfThem}) //nolint:gosec // any moment
 				require.NoError(b, err)
+				require.Len(b, s.Things, c.locks)
 				slowest = max(slowest, time.Since(began))
 			}
 			b.ReportMetric(first.Seconds(), "s/first")

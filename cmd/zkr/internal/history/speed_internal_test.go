@@ -19,15 +19,33 @@ type turns struct {
 	zxid int
 }
 
+// folders is the number of transactions until the locks exist.
+func (s *turns) folders() int { return 2 + s.locks }
+
 // enters is the number of transactions until all wait.
-func (s *turns) enters() int { return s.locks * s.waiters }
+func (s *turns) enters() int { return s.folders() + s.locks*s.waiters }
+
+// folder is the path that a transaction creates.
+func (s *turns) folder(n int) string {
+	switch n {
+	case 0:
+		return "/app"
+	case 1:
+		return "/app/locks"
+	}
+	return fmt.Sprintf("/app/locks/l%05d", n-2)
+}
 
 func (s *turns) Next() (*txnlog.Txn, error) {
 	if s.zxid >= s.n {
 		return nil, io.EOF
 	}
 	ch := txnlog.Change{Type: txnlog.TypeCreate2}
-	i, turn := s.zxid%s.locks, s.zxid/s.locks
+	if s.zxid < s.folders() {
+		ch.Path = s.folder(s.zxid)
+		return s.txnOf(ch, 0, 0), nil
+	}
+	i, turn := (s.zxid-s.folders())%s.locks, (s.zxid-s.folders())/s.locks
 	if s.zxid >= s.enters() {
 		after := s.zxid - s.enters()
 		i, turn = after/2%s.locks, after/2/s.locks
@@ -42,12 +60,17 @@ func (s *turns) Next() (*txnlog.Txn, error) {
 	if ch.Type.Creates() {
 		ch.Data, ch.Owner = fmt.Appendf(nil, "host-%d:4242", who), txnlog.Owner(who)
 	}
+	return s.txnOf(ch, who, turn), nil
+}
+
+// txnOf is the next transaction.
+func (s *turns) txnOf(ch txnlog.Change, who, turn int) *txnlog.Txn {
 	s.zxid++
 	s.txn = txnlog.Txn{
 		Zxid: txnlog.Zxid(s.zxid), Session: int64(who), Cxid: int32(turn), Type: ch.Type, Changes: []txnlog.Change{ch},
 		Time: time.UnixMilli(1_700_000_000_000 + int64(s.zxid)),
 	}
-	return &s.txn, nil
+	return &s.txn
 }
 
 func (s *turns) Progress() (done, total int64) { return int64(s.zxid), int64(s.n) }
@@ -68,7 +91,8 @@ func (s *turns) tell(b testing.TB, o *Options) Summary {
 func BenchmarkTurns(b *testing.B) {
 	for _, c := range []struct{ locks, waiters int }{{1, 1}, {1, 8}, {1, 64}, {100, 3}, {2000, 3}, {20_000, 3}} {
 		b.Run(fmt.Sprintf("locks=%d/waiters=%d", c.locks, c.waiters), func(b *testing.B) {
-			s := &turns{locks: c.locks, waiters: c.waiters, n: c.locks*c.waiters + b.N}
+			s := &turns{locks: c.locks, waiters: c.waiters}
+			s.n = s.enters() + b.N
 			s.tell(b, nil)
 		})
 	}
