@@ -1,10 +1,17 @@
+//go:build unix
+
 package exporter_test
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"testing"
 	"time"
@@ -12,72 +19,75 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exporter"
+	"github.com/zkrecipes/zkrecipes/internal/subprocess"
 	"github.com/zkrecipes/zkrecipes/session"
-	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
 // BenchmarkScrape scrapes a tree of a hundred thousand znodes with ten thousand locks, of
-// which one in ten changes each second. It reports the 99th percentile of a scrape, and
-// the heap of the exporter (with the server, which is in this process).
+// which one in ten changes each second, over HTTP. The server is another process. The
+// benchmark reports the 99th percentile of a scrape, and the heap of the exporter and the
+// scraper.
 func BenchmarkScrape(b *testing.B) {
 	for _, maxPaths := range []int{1000, 10_000} {
-		b.Run(fmt.Sprintf("paths=%d", maxPaths), func(b *testing.B) { benchmarkScrape(b, maxPaths) })
+		for _, encoding := range []string{"identity", "gzip"} {
+			b.Run(fmt.Sprintf("paths=%d/%s", maxPaths, encoding), func(b *testing.B) { benchmarkScrape(b, maxPaths, encoding) })
+		}
 	}
 }
 
-func benchmarkScrape(b *testing.B, maxPaths int) {
-	const locks, queue = 10_000, 9
-	srv, err := zktest.Start(nil)
+func benchmarkScrape(b *testing.B, maxPaths int, encoding string) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), treeServer+"=1")
+	cmd.Stderr = os.Stderr
+	server, lines, err := subprocess.StartLines(cmd)
 	require.NoError(b, err)
-	defer srv.Close()
-	require.NoError(b, srv.Create("/locks", nil))
-	name := func(lock, n int) string {
-		return fmt.Sprintf("/locks/l%05d/_c_b6e1bacb-95aa-485f-b2a5-0269262%05d-lock-%010d", lock, lock, n)
-	}
-	for i := range locks {
-		require.NoError(b, srv.Create(fmt.Sprintf("/locks/l%05d", i), nil))
-		for k := range queue {
-			require.NoError(b, srv.Create(name(i, k), []byte("host:1")))
-		}
-	}
-	ctx := b.Context()
-	c, err := session.Connect(ctx, srv.Addr(), nil)
+	defer func() { server.Kill(); _ = server.Wait() }()
+	address, ok := <-lines
+	require.True(b, ok, "the server has ended")
+	ctx, stop := context.WithCancel(b.Context())
+	c, err := session.Connect(ctx, address, nil)
 	require.NoError(b, err)
-	defer c.Close(ctx)
+	defer c.Close(b.Context())
 	e := exporter.New("/", maxPaths)
 	done := make(chan struct{})
 	// Waited for below; ends with ctx.
 	go func() { _ = e.Run(ctx, c); close(done) }()
-	registry := prometheus.NewRegistry()
-	web := e.Handler(registry)
+	defer func() { stop(); <-done }()
+	web := httptest.NewServer(e.Handler(prometheus.NewRegistry()))
+	defer web.Close()
+	began := time.Now()
 	for !e.IsCurrent() {
 		<-time.After(10 * time.Millisecond)
 	}
-	runtime.GC()
+	loaded := time.Since(began)
+	debug.FreeOSMemory()
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	var took []time.Duration
-	size, next := 0, queue
-	changed := time.Now()
+	var size int64
+	current := 0
 	for b.Loop() {
-		if time.Since(changed) > time.Second {
-			changed = time.Now()
-			for i := 0; i < locks; i += 10 {
-				require.NoError(b, srv.Delete(name(i, next-queue)))
-				require.NoError(b, srv.Create(name(i, next), []byte("host:1")))
-			}
-			next++
-		}
 		began := time.Now()
-		w := httptest.NewRecorder()
-		web.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, web.URL, nil)
+		require.NoError(b, err)
+		r.Header.Set("Accept-Encoding", encoding)
+		answer, err := http.DefaultClient.Do(r)
+		require.NoError(b, err)
+		size, err = io.Copy(io.Discard, answer.Body)
+		require.NoError(b, err)
+		require.NoError(b, answer.Body.Close())
 		took = append(took, time.Since(began))
-		size = w.Body.Len()
+		if e.IsCurrent() {
+			current++
+		}
 		<-time.After(20 * time.Millisecond)
 	}
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
 	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
 	b.ReportMetric(float64(memory.HeapAlloc)/1e6, "heap-MB")
+	b.ReportMetric(float64(memory.Sys-memory.HeapReleased)/1e6, "sys-MB")
 	b.ReportMetric(float64(size)/1e3, "kB")
+	b.ReportMetric(loaded.Seconds(), "load-s")
+	b.ReportMetric(100*float64(current)/float64(len(took)), "%current")
 }

@@ -32,10 +32,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/workerctl"
 	"github.com/zkrecipes/zkrecipes/zktest"
-	"go.uber.org/goleak"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // stage is a server, a client that uses it, and an exporter.
 type stage struct {
@@ -43,6 +40,7 @@ type stage struct {
 	ctx    context.Context
 	srv    *zktest.Server
 	client *session.Client
+	own    *session.Client // the exporter's
 	e      *exporter.Exporter
 }
 
@@ -55,14 +53,18 @@ func newStage(t *testing.T, root string, maxPaths int) *stage {
 	t.Cleanup(cancel)
 	s := &stage{T: t, ctx: ctx, srv: srv, e: exporter.New(root, maxPaths)}
 	s.client = s.connect()
-	own := s.connectWith(&session.Options{Observer: s.e})
-	running, stop := context.WithCancel(ctx)
+	s.own = s.connectWith(&session.Options{Observer: s.e})
+	s.follow(s.e, s.own)
+	return s
+}
+
+// follow runs an exporter until the test ends.
+func (s *stage) follow(e *exporter.Exporter, own *session.Client) {
+	running, stop := context.WithCancel(s.ctx)
 	var done sync.WaitGroup
-	e := s.e // a test may replace it
 	// Waited for below; ends with the test.
 	done.Go(func() { _ = e.Run(running, own) })
-	t.Cleanup(func() { stop(); done.Wait() })
-	return s
+	s.Cleanup(func() { stop(); done.Wait() })
 }
 
 func (s *stage) connect() *session.Client {
@@ -100,6 +102,7 @@ func scrape(t testing.TB, e *exporter.Exporter) map[string]float64 {
 			for _, l := range m.GetLabel() {
 				labels = append(labels, fmt.Sprintf("%s=%q", l.GetName(), l.GetValue()))
 			}
+			slices.Sort(labels)
 			name := strings.TrimPrefix(f.GetName(), "zkr_")
 			if len(labels) > 0 {
 				name += "{" + strings.Join(labels, ",") + "}"
@@ -263,7 +266,8 @@ func TestOldValuesAreNotShown(t *testing.T) {
 	}
 	_, err = counter.New(s.client, "/count", nil).Add(s.ctx, 1)
 	require.NoError(t, err)
-	s.eventually(func(got map[string]float64) bool { return got[series] == 43 && got["up"] == 1 })
+	got = s.eventually(func(got map[string]float64) bool { return got[series] == 43 && got["up"] == 1 })
+	require.Positive(t, got["session_losses_total"])
 }
 
 // Before the first connection, and for a tree that may not be read: until it may.
@@ -280,15 +284,11 @@ func TestExporterWithoutATreeSaysSo(t *testing.T) {
 	require.NoError(t, err)
 
 	e := exporter.New("/secret", 10)
-	running, stop := context.WithCancel(s.ctx)
-	var done sync.WaitGroup
-	// Waited for below; ends with the test.
-	done.Go(func() { _ = e.Run(running, s.client) })
-	defer done.Wait()
-	defer stop()
+	s.follow(e, s.client)
 	s.e = e
 	s.eventually(func(got map[string]float64) bool { return got["up"] == 1 && e.Failure() != nil })
 	require.ErrorIs(t, e.Failure(), session.ErrNoAuth)
+	require.Positive(t, s.scrape()[`read_failures_total{cause="no_permission"}`])
 	require.Equal(t, map[string]float64{"up": 1, "view_current": 0}, withoutItself(s.scrape()))
 	require.NoError(t, sess.Delete(s.ctx, "/secret", -1))
 	s.eventually(func(got map[string]float64) bool { return got["view_current"] == 1 })
@@ -303,7 +303,6 @@ func TestHostileNamesAreLabels(t *testing.T) {
 		_, err := lock.New(s.client, path, nil).Lock(s.ctx)
 		require.NoError(t, err)
 	}
-	require.NoError(t, s.srv.Create("/job", []byte(`{"format":1,"state":"\xff"}`)))
 	got := s.eventually(func(got map[string]float64) bool { return got[`things{kind="mutex"}`] >= float64(len(hostile)) })
 	for _, path := range hostile {
 		require.Contains(t, got, fmt.Sprintf(`holders{kind="mutex",path=%q}`, path))
