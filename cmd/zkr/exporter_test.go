@@ -3,6 +3,10 @@
 package main
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -79,6 +83,35 @@ func TestExporterAsksForAPassword(t *testing.T) {
 	assert.Contains(t, text, "zkr_up")
 	z.signal(syscall.SIGTERM)
 	z.ends(0)
+}
+
+// Over TLS, and compressed, as Prometheus asks for it.
+func TestExporterServesTLS(t *testing.T) {
+	b := newBed(t)
+	_, err := lock.New(b.client(), "/locks/a", nil).Lock(b.ctx)
+	require.NoError(t, err)
+	cert, key, pair := certificate(t, t.TempDir())
+	leaf, err := x509.ParseCertificate(pair.Certificate[0])
+	require.NoError(t, err)
+	roots := x509.NewCertPool()
+	roots.AddCert(leaf)
+	_, url := b.exporter("--web-config", webFile(t, fmt.Sprintf("tls_server_config:\n  cert_file: %s\n  key_file: %s\n", cert, key)))
+	require.True(t, strings.HasPrefix(url, "https://127.0.0.1:"), url)
+	client := &http.Client{Timeout: limit, Transport: &http.Transport{
+		DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "zookeeper.test"},
+	}}
+	eventually(t, func() bool {
+		answer, err := client.Get(url + "/metrics") // the transport asks for gzip
+		require.NoError(t, err)
+		defer func() { _ = answer.Body.Close() }()
+		text, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		require.True(t, answer.Uncompressed, "the answer was compressed")
+		return strings.Contains(string(text), "\nzkr_holders{kind=\"mutex\",path=\"/locks/a\"} 1\n")
+	}, "the lock is shown")
+	code, text := fetchPage(t, strings.Replace(url, "https", "http", 1)+"/metrics")
+	assert.Equal(t, http.StatusBadRequest, code, "without TLS")
+	assert.NotContains(t, text, "zkr_")
 }
 
 func TestExporterRefusesWrongArguments(t *testing.T) {
