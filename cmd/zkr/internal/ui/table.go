@@ -71,7 +71,7 @@ func newRow(t *recognize.Thing) row {
 
 // compareRows orders rows. Rows without a value come last, in both directions.
 func (o order) compareRows(a, b *row) int {
-	c := 0
+	var c int
 	switch o.By {
 	case sortPath:
 		c = strings.Compare(a.Path, b.Path)
