@@ -115,7 +115,7 @@ func TestPagesOfThePastAreAsOfTheirMoment(t *testing.T) {
 	assert.Contains(t, after, "<title>0xf · Locks · zkr ui</title>")
 	assert.Contains(t, after, "the past")
 	assert.NotContains(t, after, "live · read-only")
-	assert.Contains(t, after, `held <time data-ago="1795715143795"`, "since the transaction that granted it")
+	assert.Contains(t, after, `<div class="right"><time data-ago="1795715143795"`, "since the transaction that granted it")
 	assert.Contains(t, a.page("/locks?at=2026-11-26T17:45:43.795Z"), "held by two")
 	assert.Contains(t, a.page("/tree?at=0xf&path=/locks/report"), "not known of the past")
 	code, _ := a.get("/servers?at=0xf")

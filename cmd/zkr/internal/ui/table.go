@@ -2,6 +2,7 @@ package ui
 
 import (
 	"cmp"
+	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -218,6 +219,20 @@ func (q *question) hidden() map[string]string {
 	}
 	if q.Order.By != "" {
 		out["sort"], out["dir"] = q.Order.By, map[bool]string{true: "asc", false: "desc"}[q.Order.Up]
+	}
+	return out
+}
+
+// MomentLink is the address of the page at another moment, a history.Mark or its text.
+func (d *drawing) MomentLink(mark any) string { return d.link("at", fmt.Sprint(mark)) }
+
+// Kept are the parameters that a form keeps, apart from the moment.
+func (d *drawing) Kept() map[string]string {
+	out := map[string]string{}
+	for name, values := range d.parameters() {
+		if values[0] != "" {
+			out[name] = values[0]
+		}
 	}
 	return out
 }
