@@ -62,6 +62,16 @@ func (b *bed) diagnose(args ...string) diagnosis {
 	return diagnose(b.T, b.srv.Addr(), args...)
 }
 
+// finds returns how many findings with a name there are; -1 if zkr fails.
+func (b *bed) finds(name string, args ...string) int {
+	b.Helper()
+	d, _ := tryToDiagnose(b.T, b.srv.Addr(), args...)
+	if d == nil {
+		return -1
+	}
+	return len(d.where(name))
+}
+
 // where are the places of the findings with a name.
 func (d diagnosis) where(name string) (out []string) {
 	for _, f := range d.Findings {
@@ -118,19 +128,19 @@ func TestDoctorSeesServersComeAndGo(t *testing.T) {
 	assert.Equal(t, []string{b.srv.ServerAddr(follower)}, b.diagnose("--no-write").where("server.unreachable"))
 	other := follower%3 + 1
 	require.NoError(t, b.srv.Stop(other))
-	eventually(t, func() bool { return len(b.diagnose(soonAway...).where("ensemble.no-leader")) == 1 }, "the last server notices")
+	eventually(t, func() bool { return b.finds("ensemble.no-leader", soonAway...) == 1 }, "the last server notices")
 	assert.Len(t, b.diagnose(soonAway...).where("server.not-serving"), 1)
 	require.NoError(t, b.srv.Restart(follower))
 	require.NoError(t, b.srv.Restart(other))
 	require.NoError(t, b.srv.WaitLeader(b.ctx))
-	eventually(t, func() bool { return len(b.diagnose("--no-write").where("server.not-serving")) == 0 }, "all serve")
+	eventually(t, func() bool { return b.finds("server.not-serving", "--no-write") == 0 }, "all serve")
 }
 
 func TestDoctorOfReadOnlyServer(t *testing.T) {
 	b := newBedWith(t, &zktest.Options{Servers: 3, MaxSessionTimeout: longest, ReadOnly: true})
 	require.NoError(t, b.srv.Stop(1))
 	require.NoError(t, b.srv.Stop(2))
-	eventually(t, func() bool { return len(b.diagnose(soonAway...).where("server.read-only")) == 1 }, "the last server is read-only")
+	eventually(t, func() bool { return b.finds("server.read-only", soonAway...) == 1 }, "the last server is read-only")
 }
 
 func TestDoctorOfTwoEnsemblesInOneList(t *testing.T) {
@@ -152,7 +162,7 @@ func TestDoctorOfTimeoutsThatAreTooShort(t *testing.T) {
 	s, err := session.Connect(b.ctx, b.srv.Addr(), &session.Options{Timeout: 2 * tick, TickTime: tick})
 	require.NoError(t, err)
 	// On a busy machine the session may be between two connections.
-	eventually(t, func() bool { return len(b.diagnose("--no-write").where("timeout.unsound")) == 2 }, "the session is one, too")
+	eventually(t, func() bool { return b.finds("timeout.unsound", "--no-write") == 2 }, "the session is one, too")
 	require.NoError(t, s.Close(b.ctx))
 	assert.Len(t, b.diagnose("--no-write").where("timeout.unsound"), 1)
 }
@@ -248,9 +258,9 @@ func TestDoctorFindsAHolderThatIsPaused(t *testing.T) {
 	holder.says("in")
 	assert.Empty(t, b.diagnose("--no-write").where("holder.silent"))
 	require.NoError(t, holder.cmd.Process.Signal(syscall.SIGSTOP))
-	eventually(t, func() bool { return len(b.diagnose("--no-write").where("holder.silent")) == 1 }, "no answer for half of its session timeout")
+	eventually(t, func() bool { return b.finds("holder.silent", "--no-write") == 1 }, "no answer for half of its session timeout")
 	require.NoError(t, holder.cmd.Process.Signal(syscall.SIGCONT))
-	eventually(t, func() bool { return len(b.diagnose("--no-write").where("holder.silent")) == 0 }, "the holder goes on")
+	eventually(t, func() bool { return b.finds("holder.silent", "--no-write") == 0 }, "the holder goes on")
 }
 
 func TestDoctorIsReadable(t *testing.T) {
