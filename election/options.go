@@ -32,8 +32,8 @@ type Options struct {
 	Layout Layout
 	// MaxQueue is how many candidates may queue at the path. A client that finds more
 	// waits beside the path, in "<path>.waiting", until few are ahead: every candidate
-	// lists the queue, and n candidates that come at once would read n² names. Clients
-	// of other libraries do not see those that wait beside the path. Default:
+	// lists the queue, and n candidates that come at once would read n² names. The queue at
+	// the path may be two and a half times as long. Clients of other libraries do not see those that wait beside the path. Default:
 	// DefaultMaxQueue. Negative: all queue at the path.
 	MaxQueue int
 	// Priority decides who leads next among the candidates that have one: when the place of the

@@ -45,7 +45,9 @@ type Options struct {
 	// "<path>.waiting", until few are ahead: every contender lists the queue, and n
 	// contenders that come at once would read n² names. The order is then that in which
 	// they come back to the path, which is that of their arrival, except that clients
-	// with a slow connection may be overtaken. Not for CuratorV2. Default:
+	// with a slow connection may be overtaken, and that one that waits beside the path
+	// and gives up lets a later one pass up to one and a half times MaxQueue others. The
+	// queue at the path may be two and a half times as long. Not for CuratorV2. Default:
 	// DefaultMaxQueue. Negative: all queue at the path.
 	MaxQueue int
 	// Grace is the time for the function of [Mutex.Do] and [Semaphore.Do] to

@@ -58,9 +58,11 @@
 // [ErrRefused], [ErrReplaced], [ErrClosed] or [ErrAuthFailed]. A session whose
 // trust ran out may still live on the servers for a while; it is closed, and
 // never resumed. A disconnect alone loses nothing: the state is Suspended, and
-// the client moves to another server.
+// the client moves to another server. On ClickHouse Keeper, each disconnect
+// loses the session.
 //
-// A session that holds nothing survives a loss of the quorum of any length.
+// On Apache ZooKeeper, a session that holds nothing survives a loss of the quorum of any
+// length.
 // When servers have left its handshakes unanswered for two session timeouts,
 // the client asks the servers for a new session, at most once per timeout. If a
 // server makes a new session and refuses the old session for good, the ensemble
@@ -101,7 +103,8 @@
 //
 // # Compatibility
 //
-// ZooKeeper 3.6 to 3.9; subscriptions need 3.6, everything else works with 3.5.
+// ZooKeeper 3.6 to 3.9; subscriptions need 3.6, everything else works with 3.5. ClickHouse
+// Keeper and RaftKeeper lack parts of the protocol; docs/connecting.md has the list.
 // go-zookeeper provides the connection underneath.
 //
 // # Concurrency
