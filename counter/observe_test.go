@@ -71,6 +71,7 @@ func TestEventsOfALatchUnderEveryFault(t *testing.T) {
 			if err == nil {
 				_, err = l.CountDown(ctx)
 			}
+			world.Pause(time.Second) // the writer reports a batch behind the return of the call
 			if err == nil {
 				err = l.Await(ctx)
 			}
