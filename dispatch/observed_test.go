@@ -3,6 +3,7 @@ package dispatch_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/zkrecipes/zkrecipes/dispatch"
 	"github.com/zkrecipes/zkrecipes/internal/world"
@@ -30,6 +31,7 @@ func TestEventsOfMasterAndWorkerUnderEveryFault(t *testing.T) {
 					if err == nil {
 						_, err = c.queue.Collect(ctx, numbered(1).ID)
 					}
+					world.Pause(time.Second) // the master may learn of its assignment behind the task's end
 					c.stop()
 					c.all.Wait()
 					return err
