@@ -30,6 +30,7 @@ func Rules() []Rule {
 		{"requirements", Requirements},
 		{"comparison with others", Comparison},
 		{"documents", Documents},
+		{"changes", Changes},
 		{"direct calls of a session", SessionCalls},
 		{"language", Language},
 	}

@@ -57,6 +57,7 @@ func examples() map[string][]example {
 		"requirements":                    requirementExamples(),
 		"comparison with others":          comparisonExamples(),
 		"documents":                       documentExamples(),
+		"changes":                         changesExamples(),
 		"direct calls of a session":       sessionExamples(),
 		"language":                        languageExamples(),
 	}
