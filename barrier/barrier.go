@@ -60,7 +60,7 @@ func (b *Barrier) Await(ctx context.Context) (int64, error) {
 	waiting := observing.BeginWait(ctx, b.m.client, observe.Round, b.m.path)
 	p, err := b.m.await(ctx, b.m.identity())
 	if err != nil {
-		err = failure(ctx, op, b.m.path, err)
+		err = reportedFailure(ctx, b.m.client, op, b.m.path, err)
 		waiting.End(err)
 		return 0, err
 	}

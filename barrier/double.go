@@ -46,7 +46,7 @@ func (d *Double) Enter(ctx context.Context) (*Seat, error) {
 	waiting := observing.BeginWait(ctx, d.m.client, observe.Seat, d.m.path)
 	seat, err := d.m.enter(ctx, d.m.identity())
 	if err != nil {
-		err = failure(ctx, op, d.m.path, err)
+		err = reportedFailure(ctx, d.m.client, op, d.m.path, err)
 		waiting.End(err)
 		return nil, err
 	}

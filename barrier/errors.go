@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/observing"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -32,4 +33,10 @@ var errUnknownRelease = errors.New("its znode has gone, and the path does not te
 // failure names operation and path.
 func failure(ctx context.Context, op, path string, err error) error {
 	return holding.Failure(ctx, "barrier", op, path, err)
+}
+
+// reportedFailure is failure, for a call that may leave an outcome unknown: an observer is
+// told.
+func reportedFailure(ctx context.Context, c *session.Client, op, path string, err error) error {
+	return observing.Unknown(ctx, c, "barrier", path, op, failure(ctx, op, path, err))
 }

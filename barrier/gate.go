@@ -167,35 +167,38 @@ func (g *Gate) Remove(ctx context.Context) error {
 	return receiver.OrZero(g).changeGate(ctx, "remove", g.remove)
 }
 
-// changeGate runs try, again after each request that certainly was not carried
-// out.
+// changeGate changes the gate by try, for an operation.
 func (g *Gate) changeGate(ctx context.Context, op string, try func(context.Context, *session.Session) (bool, error)) error {
-	if err := g.checkCall(ctx); err != nil {
-		return failure(ctx, op, g.path, err)
+	err := g.checkCall(ctx)
+	if err == nil {
+		err = g.changeUntilDone(ctx, try)
 	}
+	if err != nil {
+		return reportedFailure(ctx, g.client, op, g.path, err)
+	}
+	return nil
+}
+
+// changeUntilDone runs try, again after each request that certainly was not carried out.
+func (g *Gate) changeUntilDone(ctx context.Context, try func(context.Context, *session.Session) (bool, error)) error {
 	for tries := 0; ; tries++ {
 		s, err := g.client.Session(ctx)
 		if err != nil {
-			return failure(ctx, op, g.path, err)
+			return err
 		}
 		done, err := try(ctx, s)
-		switch {
-		case err == nil && done:
-			return nil
-		case ctx.Err() != nil && err == nil:
-			err = context.Cause(ctx)
+		if err == nil && !done {
+			err = context.Cause(ctx) // nil before its end
 		}
-		if err != nil {
-			return failure(ctx, op, g.path, err)
+		if err != nil || done {
+			return err
 		}
-		// A request that costs the connection each time must not be repeated at
-		// the speed of the network. The first repetition does not wait.
+		// A request may cost the connection each time. The first repetition does not wait.
 		_ = s.BackOff(ctx, tries)
 	}
 }
 
-// set tries to close the gate. Without done and an error, the caller calls set
-// again.
+// set tries to close the gate. Without done and an error, set is called again.
 func (g *Gate) set(ctx context.Context, s *session.Session) (done bool, err error) {
 	dir := g.path[:max(1, strings.LastIndexByte(g.path, '/'))]
 	was, there, err := s.Exists(ctx, dir)

@@ -262,12 +262,13 @@ func TestLostAnswerOfSetIsFoundOutBelowWhatMayNotBeRead(t *testing.T) {
 	world.Needs(t, world.Resumes)
 	for _, o := range []*zktest.Options{nil, {StatNeedsRead: true}} {
 		inWorld(t, o, func(w *World) {
-			c := w.Client()
+			c, events := w.ClientObserved(world.IsUnknown)
 			acl := session.WorldACL(zk.PermCreate | zk.PermDelete)
 			_, err := w.Session(c).Create(w.Ctx, "/barriers", nil, session.Persistent, &session.CreateOptions{ACL: acl})
 			require.NoError(w, err)
 			w.Server.FailNth(func(r zktest.Request) bool { return world.Creates(r.Op) }, 1, zktest.Action{Do: zktest.DropReplyCut})
 			require.NoError(w, barrier.NewGate(c, dir, nil).Set(w.Within(time.Minute)))
+			w.ToldUnknown(events, "barrier", dir, "set", nil)
 		})
 	}
 }
@@ -276,12 +277,14 @@ func TestLostAnswerOfSetIsFoundOutBelowWhatMayNotBeRead(t *testing.T) {
 // if the server hides the parent path.
 func TestLostSetBelowWhatMayNotBeSeenIsUnknown(t *testing.T) {
 	inWorld(t, &zktest.Options{StatNeedsRead: true}, func(w *World) {
-		c := w.Client()
+		c, events := w.ClientObserved(world.IsUnknown)
 		acl := session.WorldACL(zk.PermCreate | zk.PermDelete)
 		_, err := w.Session(c).Create(w.Ctx, "/barriers", nil, session.Persistent, &session.CreateOptions{ACL: acl})
 		require.NoError(w, err)
 		w.Server.FailNth(func(r zktest.Request) bool { return world.Creates(r.Op) }, 1, zktest.Action{Do: zktest.DropRequest})
-		require.ErrorIs(w, barrier.NewGate(c, dir, nil).Set(w.Within(time.Minute)), session.ErrUnknownOutcome)
+		err = barrier.NewGate(c, dir, nil).Set(w.Within(time.Minute))
+		require.ErrorIs(w, err, session.ErrUnknownOutcome)
+		w.ToldUnknown(events, "barrier", dir, "set", err)
 	})
 }
 

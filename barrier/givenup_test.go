@@ -16,7 +16,7 @@ import (
 // party loses its session. In its next session, at another server, the party
 // looks for its znode. Then the first server gets the creation through, because
 // the other servers have not ended the session yet.
-func givenUp(w *World, arrive func(*session.Client, context.Context) <-chan error, others func(*session.Client)) {
+func givenUp(w *World, op string, arrive func(*session.Client, context.Context) <-chan error, others func(*session.Client)) {
 	require.NoError(w, w.Server.WaitLeader(w.Ctx))
 	leader := w.Server.Leader()
 	behind, third := 1+leader%3, 1+(leader+1)%3
@@ -29,7 +29,7 @@ func givenUp(w *World, arrive func(*session.Client, context.Context) <-chan erro
 		}
 	}
 	reach(false)
-	c := w.Client() // at the only server it can reach
+	c, events := w.ClientObserved(world.IsUnknown) // at the only server it can reach
 	other := w.ClientAt(w.Server.ServerAddr(leader), session.Options{})
 	s := w.Session(c)
 	node, err := s.Create(w.Ctx, "/held", nil, session.Ephemeral, nil)
@@ -50,6 +50,7 @@ func givenUp(w *World, arrive func(*session.Client, context.Context) <-chan erro
 	case err = <-out:
 		require.ErrorIs(w, err, session.ErrUnknownOutcome)
 		require.ErrorIs(w, err, session.ErrTrustRanOut)
+		w.ToldUnknown(events, "barrier", dir, op, err)
 	case <-time.After(time.Minute):
 		w.Fatalf("it waits for parties that may have gone on without it: %v", w.Children(dir))
 	}
@@ -59,7 +60,7 @@ func givenUp(w *World, arrive func(*session.Client, context.Context) <-chan erro
 
 func TestArrivalInASessionThatIsGivenUpIsInDoubt(t *testing.T) {
 	inWorld(t, &zktest.Options{Servers: 3}, func(w *World) {
-		givenUp(w, func(c *session.Client, ctx context.Context) <-chan error {
+		givenUp(w, "await", func(c *session.Client, ctx context.Context) <-chan error {
 			out := make(chan error, 1)
 			// Waited for by givenUp; ends with ctx at the latest.
 			go func() {
@@ -77,7 +78,7 @@ func TestArrivalInASessionThatIsGivenUpIsInDoubt(t *testing.T) {
 
 func TestEntryInASessionThatIsGivenUpIsInDoubt(t *testing.T) {
 	inWorld(t, &zktest.Options{Servers: 3}, func(w *World) {
-		givenUp(w, func(c *session.Client, ctx context.Context) <-chan error {
+		givenUp(w, "enter", func(c *session.Client, ctx context.Context) <-chan error {
 			out := make(chan error, 1)
 			// Waited for by givenUp; ends with ctx at the latest.
 			go func() {

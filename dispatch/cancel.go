@@ -72,6 +72,11 @@ func (q *Queue) Requeue(ctx context.Context, id string) error {
 // If the task has gone, the outcome stays unknown, and a task that has its id by now is
 // another task.
 func (q *Queue) changeTask(ctx context.Context, op, id string, decide func(*taskChange, *seen) (transaction, error)) error {
+	return q.reportUnknown(ctx, op, q.tryChangeTask(ctx, op, id, decide))
+}
+
+// tryChangeTask is changeTask; an outcome that stays unknown is not reported.
+func (q *Queue) tryChangeTask(ctx context.Context, op, id string, decide func(*taskChange, *seen) (transaction, error)) error {
 	c := &taskChange{q: q, id: id, decide: decide}
 	err := q.checkCall(ctx)
 	if err == nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/dispatch"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -50,7 +51,8 @@ func TestChangeOfATaskThatHasGoneIsNotDenied(t *testing.T) {
 		for _, again := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
 				inWorld(t, nil, func(w *World) {
-					q, other := w.queue(), w.queue()
+					c, events := w.ClientObserved(world.IsUnknown)
+					q, other := dispatch.New(c, path, nil), w.queue()
 					submit := func() {
 						w.submit(other, dispatch.Task{ID: "x"})
 						if x.dead {
@@ -71,6 +73,7 @@ func TestChangeOfATaskThatHasGoneIsNotDenied(t *testing.T) {
 					err := <-said
 					require.ErrorIs(w, err, session.ErrUnknownOutcome)
 					require.NotErrorIs(w, err, dispatch.ErrNoTask)
+					w.ToldUnknown(events, "tasks", path, name+" a task of", err)
 					if again {
 						require.Equal(w, before, w.get(other, "x"))
 					}

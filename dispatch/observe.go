@@ -31,6 +31,12 @@ func (st *store) reportChange(ctx context.Context, task *seen, next record, at t
 	to.Observe(ctx, e)
 }
 
+// reportUnknown reports a call that ends with err, if that leaves an outcome unknown, and
+// returns err.
+func (q *Queue) reportUnknown(ctx context.Context, op string, err error) error {
+	return observing.Unknown(ctx, q.client, "tasks", q.Path(), op, err)
+}
+
 // since is the time from which on the task was in its state; zero if unknown. Each change
 // of the state writes the record.
 func (t *seen) since() time.Time {

@@ -339,6 +339,39 @@ func TestChangesWhoseReplyWasLostAreReportedOnce(t *testing.T) {
 	})
 }
 
+// A change whose request was lost, and that another client has made meanwhile, is reported by
+// that client.
+func TestChangeThatAnotherClientHasMadeIsNotReported(t *testing.T) {
+	for name, x := range map[string]struct {
+		canceled bool
+		change   func(*dispatch.Queue, context.Context, string) error
+	}{
+		"cancel":  {false, (*dispatch.Queue).Cancel},
+		"requeue": {true, (*dispatch.Queue).Requeue},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, nil, func(w *World) {
+				c, s := w.observed() // the link c1
+				q, other := dispatch.New(c, path, nil), w.queue()
+				id := w.submit(other, numbered(1))
+				if x.canceled {
+					require.NoError(w, other.Cancel(w.Ctx, id))
+				}
+				w.Server.FailNth(func(r zktest.Request) bool {
+					return r.Client == "c1" && r.Op == "multi" && !r.OnlyChecks
+				}, 1, zktest.Action{Do: zktest.DropRequest})
+				done := make(chan error, 1)
+				// Waited for below; ends with the call.
+				go func() { done <- x.change(q, w.Within(5*time.Minute), id) }()
+				w.Pass(time.Second)
+				require.NoError(w, x.change(other, w.Ctx, id))
+				require.NoError(w, <-done)
+				w.none(s)
+			})
+		})
+	}
+}
+
 // An outcome whose request was lost is not reported if another client has ended the task
 // before the worker could repeat it.
 func TestOutcomeThatWasNeverWrittenIsNotReported(t *testing.T) {

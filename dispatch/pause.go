@@ -53,7 +53,7 @@ func (q *Queue) Pause(ctx context.Context, by, reason string) (isNew bool, err e
 		err = c.apply(ctx, c.pause)
 	}
 	if err != nil {
-		return false, wrapError(ctx, op, q.Path(), err)
+		return false, q.reportUnknown(ctx, op, wrapError(ctx, op, q.Path(), err))
 	}
 	return c.made, nil
 }
@@ -71,7 +71,7 @@ func (q *Queue) Resume(ctx context.Context) (existed bool, err error) {
 		err = c.apply(ctx, c.resume)
 	}
 	if err != nil {
-		return false, wrapError(ctx, op, q.Path(), err)
+		return false, q.reportUnknown(ctx, op, wrapError(ctx, op, q.Path(), err))
 	}
 	return c.made, nil
 }

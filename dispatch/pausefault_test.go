@@ -253,7 +253,7 @@ func TestPauseIsNotRepeatedOverAnotherCall(t *testing.T) {
 		for _, where := range []string{"the same session", "the next session"} {
 			t.Run(name+", "+where, func(t *testing.T) {
 				inWorld(t, nil, func(w *World) {
-					c := w.Client() // c1
+					c, events := w.ClientObserved(world.IsUnknown) // c1
 					mine, theirs := dispatch.New(c, path, nil), w.queue()
 					w.submit(theirs, numbered(0))
 					if x.before {
@@ -291,6 +291,7 @@ func TestPauseIsNotRepeatedOverAnotherCall(t *testing.T) {
 					}
 					got := <-done
 					require.ErrorIs(w, got.err, x.want)
+					w.ToldUnknown(events, "tasks", path, "pause", got.err)
 					require.Equal(w, x.changed, got.changed)
 					by := ""
 					if p := w.paused(theirs); p != nil {

@@ -24,7 +24,7 @@ func (q *Queue) Remove(ctx context.Context, id string) error {
 	q = receiver.OrZero(q)
 	const op = "remove a task of"
 	for {
-		err := q.changeTask(ctx, op, id, func(c *taskChange, t *seen) (transaction, error) {
+		err := q.tryChangeTask(ctx, op, id, func(c *taskChange, t *seen) (transaction, error) {
 			if !t.State.Finished() {
 				return nil, errUnfinished
 			}
@@ -37,7 +37,7 @@ func (q *Queue) Remove(ctx context.Context, id string) error {
 		case errors.Is(err, ErrRecord) && !isNewer(err):
 			return q.removeGarbage(ctx, op, id, err)
 		case !errors.Is(err, errUnfinished):
-			return err
+			return q.reportUnknown(ctx, op, err)
 		}
 		if err := q.Cancel(ctx, id); err != nil && !errors.Is(err, ErrState) {
 			return err

@@ -99,7 +99,7 @@ func (q *Queue) SetSchedule(ctx context.Context, s Schedule) error {
 		})
 	}
 	if err != nil {
-		return wrapError(ctx, op, q.Path(), err)
+		return q.reportUnknown(ctx, op, wrapError(ctx, op, q.Path(), err))
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func (q *Queue) DeleteSchedule(ctx context.Context, name string) (existed bool, 
 		})
 	}
 	if err != nil {
-		return existed, wrapError(ctx, op, q.Path(), err)
+		return existed, q.reportUnknown(ctx, op, wrapError(ctx, op, q.Path(), err))
 	}
 	return existed, nil
 }

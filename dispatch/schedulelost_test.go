@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/dispatch"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -73,7 +74,7 @@ func TestChangeOfAScheduleIsNotRepeatedOverAnother(t *testing.T) {
 		for _, where := range []string{"the same session", "the next session"} {
 			t.Run(name+", "+where, func(t *testing.T) {
 				inWorld(t, nil, func(w *World) {
-					c := w.Client() // c1
+					c, events := w.ClientObserved(world.IsUnknown) // c1
 					mine, theirs := dispatch.New(c, path, nil), w.queue()
 					require.NoError(w, sets("z", 1)(w.Ctx, theirs))
 					if x.before {
@@ -92,7 +93,9 @@ func TestChangeOfAScheduleIsNotRepeatedOverAnother(t *testing.T) {
 					if where == "the next session" {
 						w.Expire(c)
 					}
-					require.ErrorIs(w, <-done, x.want)
+					err := <-done
+					require.ErrorIs(w, err, x.want)
+					w.ToldUnknown(events, "tasks", path, "set a schedule of", err)
 					priority := none
 					for _, s := range w.schedules(theirs) {
 						if s.Name == "x" {

@@ -64,7 +64,7 @@ func (q *Queue) submitTask(ctx context.Context, t Task, unique *claim) (id strin
 		} else if waited && ctx.Err() != nil {
 			err = fmt.Errorf("%w: %w", ErrFull, err)
 		}
-		return "", false, wrapError(ctx, op, q.Path(), err)
+		return "", false, q.reportUnknown(ctx, op, wrapError(ctx, op, q.Path(), err))
 	}
 	if unique != nil && unique.holder != "" {
 		return unique.holder, false, nil

@@ -472,12 +472,13 @@ func TestUniqueTaskOfAnEndedCall(t *testing.T) {
 		cancel()
 		_, _, err := w.queue().SubmitUnique(ctx, dispatch.Task{}, "k", 0)
 		require.ErrorIs(w, err, context.Canceled)
-		c := w.Client() // c2
+		c, events := w.ClientObserved(world.IsUnknown) // c2
 		q := dispatch.New(c, path, nil)
 		w.unique(q, "first", 0)
 		w.Server.BlackHole(linkOf(2), zktest.ToClient)
 		_, _, err = q.SubmitUnique(w.Within(time.Second), dispatch.Task{}, "k", 0)
 		require.True(w, errors.Is(err, session.ErrUnknownOutcome), "%v", err)
+		w.ToldUnknown(events, "tasks", path, "submit to", err)
 		w.Server.Heal()
 		world.Pause(time.Minute)
 	})

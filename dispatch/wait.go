@@ -205,7 +205,7 @@ func (q *Queue) Collect(ctx context.Context, id string) (Result, error) {
 			err = missing
 		}
 		if err != nil {
-			return out, wrapError(ctx, op, q.Path(), err)
+			return out, q.reportUnknown(ctx, op, wrapError(ctx, op, q.Path(), err))
 		}
 		if !again {
 			return out, nil

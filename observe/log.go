@@ -11,8 +11,9 @@ import (
 // name as the message and its fields as attributes:
 //
 //   - at level Warn what is, or may become, a loss: a hold that is lost, or whose release
-//     no server has confirmed; a suspended or lost session, no connection, trust that runs low; a stale cache, a wait or another
-//     operation that failed, unless the reason is the end of its context;
+//     no server has confirmed; a suspended or lost session, no connection, trust that runs
+//     low; an unknown outcome; a stale cache, a wait or another operation that failed,
+//     unless the reason is the end of its context;
 //   - at level Info what changes rarely: leaderships, registrations, memberships, workers,
 //     sessions, caches, assignments of resources;
 //   - at level Debug the rest, heartbeats among it: without an answer to them the
@@ -52,7 +53,7 @@ func levelOf(e Event) slog.Level {
 		quiet, err = slog.LevelInfo, e.Err
 	case CacheEnded:
 		err = e.Err
-	case NoConnection, TrustLow:
+	case NoConnection, TrustLow, OutcomeUnknown:
 		return slog.LevelWarn
 	case MemberChanged, CacheSynced:
 		return slog.LevelInfo
@@ -119,6 +120,8 @@ func attributes(e Event) []slog.Attr {
 			slog.String("path", e.Path), slog.Int64("generation", e.Generation), slog.Int("members", e.Members),
 			slog.Int("resources", e.Resources), slog.Int("moves", e.Moves), slog.Duration("took", e.Took),
 		}, e.Err)
+	case OutcomeUnknown:
+		return withError([]slog.Attr{slog.String("recipe", e.Recipe), slog.String("path", e.Path), slog.String("op", e.Op)}, e.Err)
 	case TaskChanged:
 		return []slog.Attr{
 			slog.String("path", e.Path), slog.String("task", e.Task), slog.String("from", e.From), slog.String("to", e.To),

@@ -57,6 +57,7 @@ func TestLogHasALineForEachEvent(t *testing.T) {
 		{observe.MemberChanged{Path: "/j", Worker: 2, Change: "died"}, `INFO "member changed" path=/j worker=2 change=died`},
 		{observe.Rebalanced{Path: "/r", Generation: 6, Members: 2, Resources: 9, Moves: 3}, `INFO rebalanced path=/r generation=6 members=2 resources=9 moves=3 took=0s`},
 		{observe.TaskChanged{Path: "/q", Task: "t", From: "assigned", To: "done", Attempt: 1}, `DEBUG "task changed" path=/q task=t from=assigned to=done attempt=1 took=0s`},
+		{observe.OutcomeUnknown{Recipe: "job", Path: "/j", Op: "scale", Err: context.Canceled}, `WARN "outcome unknown" recipe=job path=/j op=scale err="context canceled"`},
 		{observe.SessionChanged{Status: "connected", Before: "lost", Session: 255, Server: "z:1"}, `INFO "session connected" session=0xff server=z:1 before=lost took=0s`},
 		{observe.SessionChanged{Status: "suspended", Before: "connected", Err: errRefused}, `WARN "session suspended" session=0x0 server="" before=connected took=0s err=refused`},
 		{observe.NoConnection{Status: "lost", Session: 255, For: time.Minute}, `WARN "no connection" session=0xff holds=0 trust_left=0s status=lost for=1m0s`},

@@ -96,7 +96,10 @@ type CacheStale struct {
 
 // MemberChanged is the event in which a running workerctl.Roster sees a change of a
 // worker, after its first view of the job. A death is reported when the view is certain,
-// at most a third of the session timeout later.
+// at most a third of the session timeout later. Each roster reports what it sees: a change may
+// be missing if another follows at once, and two rosters report each change twice. A worker
+// that has left, failed or been removed changes no more, until it, or another worker with its
+// id, joins or is restarted.
 type MemberChanged struct {
 	// Path is the path of the job.
 	Path string
@@ -137,6 +140,12 @@ type Rebalanced struct {
 // of a queue submit, cancel, requeue, remove and collect tasks, the leading master assigns
 // and removes them and ends those whose time is over, and the workers end attempts. A
 // change whose reply was lost is reported once the client has found out.
+//
+// The changes of a task that all clients report chain: each begins in the state to which
+// another has led, and the first in none. A change is missing if its client has lost its
+// session, has given up, or has reported OutcomeUnknown, or if a record was written or
+// deleted by other means than package dispatch. The events of two clients may come in
+// another order than the changes.
 type TaskChanged struct {
 	// Path is the path of the queue.
 	Path string
@@ -153,6 +162,25 @@ type TaskChanged struct {
 	// task and the clocks of clients and servers tell; 0 if it is not known.
 	Took time.Duration
 }
+
+// OutcomeUnknown is the event in which a call ends and leaves unknown whether what it has
+// written was carried out: its error wraps session.ErrUnknownOutcome. The calls of packages
+// barrier, workerctl and dispatch report it, those that wait or hold before their WaitEnded or
+// HoldEnded. BatchWritten and TransactionEnded have such errors for counters, values and
+// transactions. Workers and masters of package dispatch find out, or end with their session.
+type OutcomeUnknown struct {
+	// Recipe is "barrier", "job" or "tasks".
+	Recipe string
+	// Path is the path of the barrier, the job or the queue.
+	Path string
+	// Op is the call as its error names it, such as "scale" or "collect a task of".
+	Op string
+	// Err is the error that the call returns.
+	Err error
+}
+
+// Name is "outcome unknown".
+func (OutcomeUnknown) Name() string { return "outcome unknown" }
 
 // Name is "round passed".
 func (RoundPassed) Name() string { return "round passed" }
@@ -184,6 +212,7 @@ func (Rebalanced) Name() string { return "rebalanced" }
 // Name is "task changed".
 func (TaskChanged) Name() string { return "task changed" }
 
+func (OutcomeUnknown) event()   {}
 func (RoundPassed) event()      {}
 func (BatchWritten) event()     {}
 func (TransactionEnded) event() {}

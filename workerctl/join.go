@@ -48,7 +48,7 @@ func (j *Job) Join(ctx context.Context, identity Identity) (*Worker, error) {
 	err = j.client.Retry(ctx, func(*session.Session) error { return e.joinAndHold(ctx) })
 	if err != nil {
 		e.abandonAttempts()
-		err = wrapError(ctx, op, j.Path(), err)
+		err = j.reportUnknown(ctx, op, wrapError(ctx, op, j.Path(), err))
 		waiting.End(err)
 		return nil, err
 	}

@@ -72,7 +72,7 @@ func (w *Worker) giveUp(ctx context.Context, op string, end func(context.Context
 	}
 	first, err := w.giveUpInTurn(ctx, op, end)
 	if first { // the turn is over: the observer may call the worker
-		w.observed.End(err)
+		w.observed.End(w.job.reportUnknown(ctx, op, err))
 	}
 	return err
 }

@@ -56,7 +56,7 @@ func (w *Worker) Barrier(ctx context.Context, name string) (round int64, err err
 		return err
 	})
 	if err != nil {
-		waiting.End(err)
+		waiting.End(w.job.reportUnknown(ctx, op, err))
 		return round, err
 	}
 	waiting.Passed(round, workers)
@@ -84,7 +84,7 @@ func (w *Worker) Phase(ctx context.Context, name string) error {
 			err = nil
 		}
 	}
-	waiting.End(err)
+	waiting.End(w.job.reportUnknown(ctx, op, err))
 	return err
 }
 

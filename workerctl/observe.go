@@ -26,6 +26,12 @@ func (w *Worker) beginWait(ctx context.Context, kind observe.Kind, place string)
 	return observing.BeginWait(ctx, w.job.client, kind, w.job.run.at(jobformat.DirBarriers, place))
 }
 
+// reportUnknown reports a call for the job that ends with err, if that leaves an outcome
+// unknown, and returns err.
+func (j *Job) reportUnknown(ctx context.Context, op string, err error) error {
+	return observing.Unknown(ctx, j.client, "job", j.Path(), op, err)
+}
+
 // rosterReporter reports the changes of a roster's view to an observer. It sends no
 // requests: what it takes for a death is certain when the view is newer.
 type rosterReporter struct {

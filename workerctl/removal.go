@@ -28,7 +28,7 @@ func (j *Job) Kill(ctx context.Context) error {
 		return wrapError(ctx, op, j.Path(), err)
 	}
 	if err := j.endJob(ctx, killed); err != nil && !errors.Is(err, ErrOver) {
-		return wrapError(ctx, op, j.Path(), err)
+		return j.reportUnknown(ctx, op, wrapError(ctx, op, j.Path(), err))
 	}
 	if err := j.completeRemoval(ctx); err != nil {
 		return wrapError(ctx, op, j.Path(), err)

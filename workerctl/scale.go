@@ -57,7 +57,7 @@ func (j *Job) Scale(ctx context.Context, n int) error {
 		err = j.completeRemoval(ctx)
 	}
 	if err != nil {
-		return wrapError(ctx, op, j.Path(), err)
+		return j.reportUnknown(ctx, op, wrapError(ctx, op, j.Path(), err))
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -29,7 +30,7 @@ func TestScaleIsNotRepeatedOverAnotherSize(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, nil, func(w *World) {
 				w.submit(w.Client(), 2)
-				c := w.Client()
+				c, events := w.ClientObserved(world.IsUnknown)
 				j, theirs := w.attach(c), w.attach(w.Client())
 				id := w.ID(c)
 				w.Server.FailNth(func(r zktest.Request) bool { return r.Session == id && isChange(r) }, 1, zktest.Action{Do: x.fault})
@@ -39,7 +40,9 @@ func TestScaleIsNotRepeatedOverAnotherSize(t *testing.T) {
 					require.NoError(w, theirs.Scale(w.Ctx, n))
 				}
 				w.join(theirs, named("k")) // another change of the job
-				require.ErrorIs(w, (<-out).err, x.want)
+				err := (<-out).err
+				require.ErrorIs(w, err, x.want)
+				w.ToldUnknown(events, "job", j.Path(), "scale", err)
 				require.Equal(w, x.size, w.info(theirs).Workers)
 			})
 		})

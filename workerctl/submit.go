@@ -44,7 +44,7 @@ func Submit(ctx context.Context, client *session.Client, spec Spec, o *Options) 
 		err = sub.unknown
 	}
 	if err != nil {
-		return nil, wrapError(ctx, op, j.Path(), err)
+		return nil, j.reportUnknown(ctx, op, wrapError(ctx, op, j.Path(), err))
 	}
 	return j, nil
 }

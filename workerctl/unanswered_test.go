@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/workerctl"
 	"github.com/zkrecipes/zkrecipes/zktest"
@@ -20,8 +21,10 @@ func isChange(r zktest.Request) bool { return r.Op == "multi" && !r.OnlyChecks }
 // find out is not submitted once more.
 func TestJobIsSubmittedOnce(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		c, other := w.Client(), w.Client()
-		require.NoError(w, w.submit(other, 1).Kill(w.Ctx)) // the root exists
+		c, events := w.ClientObserved(world.IsUnknown)
+		other := w.Client()
+		former := w.submit(other, 1)
+		require.NoError(w, former.Kill(w.Ctx)) // the root exists
 		w.Server.FailNth(isChange, 1, zktest.Action{Do: zktest.DropReplyHole})
 		out := w.besideUnsettled(func(ctx context.Context) (int64, error) {
 			_, err := workerctl.Submit(ctx, c, workerctl.Spec{Name: "words", Workers: 1}, nil)
@@ -31,7 +34,9 @@ func TestJobIsSubmittedOnce(t *testing.T) {
 		w.pending(out)
 		w.leave(w.join(w.attach(other), nth(0)))
 		w.removed()
-		require.ErrorIs(w, (<-out).err, session.ErrUnknownOutcome)
+		err := (<-out).err
+		require.ErrorIs(w, err, session.ErrUnknownOutcome)
+		w.ToldUnknown(events, "job", former.Path(), "submit", err)
 		w.removed()
 	})
 }
@@ -69,7 +74,8 @@ func TestLeaveThatComesWhileItIsLookedForIsSeen(t *testing.T) {
 func TestUpdateThatIsLostWithTheWorkerIsNotDenied(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		j := w.submit(w.Client(), 2)
-		k := w.crew(1)[0]
+		c, events := w.ClientObserved(world.IsUnknown)
+		k := w.join(w.attach(c), nth(0))
 		w.Server.FailNth(isChange, 1, zktest.Action{Do: zktest.DropReplyHole})
 		out := w.besideUnsettled(func(ctx context.Context) (int64, error) {
 			return 0, k.Update(ctx, map[string]string{"a": "b"})
@@ -79,6 +85,7 @@ func TestUpdateThatIsLostWithTheWorkerIsNotDenied(t *testing.T) {
 		err := (<-out).err
 		require.ErrorIs(w, err, session.ErrLost)
 		require.ErrorIs(w, err, session.ErrUnknownOutcome)
+		w.ToldUnknown(events, "job", j.Path(), "update", err)
 	})
 }
 

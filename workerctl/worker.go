@@ -104,8 +104,15 @@ func (w *Worker) Update(ctx context.Context, kv map[string]string) error {
 	if err := checkTexts("kv", kv); err != nil {
 		return wrapError(ctx, op, w.Path(), err)
 	}
+	if err := w.updateInTurn(ctx, kv); err != nil {
+		return w.job.reportUnknown(ctx, op, wrapError(ctx, op, w.Path(), err))
+	}
+	return nil
+}
+
+func (w *Worker) updateInTurn(ctx context.Context, kv map[string]string) error {
 	if err := w.awaitTurn(ctx); err != nil {
-		return wrapError(ctx, op, w.Path(), err)
+		return err
 	}
 	defer w.endTurn()
 	// A change of unknown outcome has an edition of its own, too: a reader that has seen
@@ -116,7 +123,7 @@ func (w *Worker) Update(ctx context.Context, kv map[string]string) error {
 	w.mu.Unlock()
 	next.KV = maps.Clone(kv)
 	if err := w.writeMember(ctx, next); err != nil {
-		return wrapError(ctx, op, w.Path(), err)
+		return err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

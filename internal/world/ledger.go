@@ -29,13 +29,15 @@ type Ledger struct {
 	wrong  []error
 	steps  []string                 // see Steps
 	shows  func(observe.Event) bool // the events in steps; nil: all of the recipes
+	tasks  *TaskChains              // of all clients; may be nil
+	gone   map[member]string        // the workers that have gone: the last change
 }
 
 // NewLedger makes a ledger for a client that is not connected yet.
 func NewLedger() *Ledger {
 	return &Ledger{
 		waits: map[uint64]observe.WaitBegun{}, grants: map[uint64][]string{}, shared: map[uint64]string{}, held: map[string]bool{},
-		holds: map[uint64]observe.Hold{}, caches: map[uint64]*cachePeriod{}, passed: map[uint64]bool{}, status: session.Connecting.String(),
+		holds: map[uint64]observe.Hold{}, caches: map[uint64]*cachePeriod{}, passed: map[uint64]bool{}, gone: map[member]string{}, status: session.Connecting.String(),
 	}
 }
 
@@ -56,6 +58,9 @@ const (
 func (l *Ledger) Observe(ctx context.Context, e observe.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.tasks != nil {
+		l.tasks.Observe(e)
+	}
 	if ctx == nil || e.Name() == "" {
 		l.fault("no context or no name: %#v", e)
 	}
@@ -117,10 +122,7 @@ func (l *Ledger) Observe(ctx context.Context, e observe.Event) {
 		l.status = e.Status
 		l.stepOfSession(e)
 	case observe.MemberChanged:
-		if e.Path == "" || e.Change == "" {
-			l.fault("a change of no worker: %#v", e)
-		}
-		l.step(e, e.Change)
+		l.enterMember(e)
 	case observe.Rebalanced:
 		if e.Path == "" || e.Took < 0 || e.Generation == 0 && e.Err == nil || e.Moves > e.Resources {
 			l.fault("rebalanced wrongly: %#v", e)

@@ -33,15 +33,26 @@ func TestLedgerWantsAHoldForEveryGrant(t *testing.T) {
 	cacheBegun, stale := observe.CacheBegun{Cache: 9, Path: "/c"}, observe.CacheStale{Cache: 9, Path: "/c", Err: expired}
 	synced := func(again bool) observe.CacheSynced { return observe.CacheSynced{Cache: 9, Path: "/c", Again: again} }
 	cacheEnded := observe.CacheEnded{Cache: 9, Path: "/c", Err: context.Canceled}
+	member := func(id int, change string) observe.Event {
+		return observe.MemberChanged{Path: "/j", Worker: id, Change: change}
+	}
 	for name, c := range map[string]struct {
 		events []observe.Event
 		wrong  string
 	}{
-		"one":             {[]observe.Event{begun, granted, observe.HoldBegun{Hold: a}, ended(a)}, ""},
-		"two of one wait": {[]observe.Event{begun, granted, observe.HoldBegun{Hold: a}, observe.HoldBegun{Hold: b}, ended(b), ended(a)}, ""},
-		"one znode twice": {[]observe.Event{begun, granted, observe.HoldBegun{Hold: a}, ended(a), observe.HoldBegun{Hold: twin}, ended(twin)}, "held wrongly"},
-		"none":            {[]observe.Event{begun, granted}, "granted, and never held"},
-		"too early":       {[]observe.Event{begun, observe.HoldBegun{Hold: a}, granted, ended(a)}, "held wrongly"},
+		"workers": {[]observe.Event{
+			member(0, "joined"), member(1, "joined"), member(0, "died"), member(0, "restarted"), member(0, "failed"), member(0, "restarted"), member(0, "left"),
+			member(1, "removed"), member(0, "joined"), member(2, "died"), member(2, "removed"),
+		}, ""},
+		"a worker that leaves twice":           {[]observe.Event{member(0, "left"), member(1, "joined"), member(0, "left")}, "has gone (left)"},
+		"a worker that is removed after it":    {[]observe.Event{member(0, "failed"), member(0, "removed")}, "has gone (failed)"},
+		"a worker that dies without a life":    {[]observe.Event{member(0, "removed"), member(0, "died")}, "has gone (removed)"},
+		"a worker without a number, and a job": {[]observe.Event{observe.MemberChanged{Path: "/j", Worker: -1, Change: "left"}}, "a change of no worker"},
+		"one":                                  {[]observe.Event{begun, granted, observe.HoldBegun{Hold: a}, ended(a)}, ""},
+		"two of one wait":                      {[]observe.Event{begun, granted, observe.HoldBegun{Hold: a}, observe.HoldBegun{Hold: b}, ended(b), ended(a)}, ""},
+		"one znode twice":                      {[]observe.Event{begun, granted, observe.HoldBegun{Hold: a}, ended(a), observe.HoldBegun{Hold: twin}, ended(twin)}, "held wrongly"},
+		"none":                                 {[]observe.Event{begun, granted}, "granted, and never held"},
+		"too early":                            {[]observe.Event{begun, observe.HoldBegun{Hold: a}, granted, ended(a)}, "held wrongly"},
 		"a shared leadership": {[]observe.Event{
 			observe.WaitBegun{Wait: lead(1)}, observe.WaitBegun{Wait: lead(2)}, observe.WaitEnded{Wait: lead(2)}, observe.WaitEnded{Wait: lead(1)},
 			observe.HoldBegun{Hold: led}, ended(led),

@@ -15,6 +15,11 @@ func (l *Ledger) enterSingle(e observe.Event) {
 			l.fault("no batch: %#v", e)
 		}
 		l.step(e, e.Operations, classOfWrite(e.Err))
+	case observe.OutcomeUnknown:
+		if e.Recipe == "" || e.Path == "" || e.Op == "" || !errors.Is(e.Err, session.ErrUnknownOutcome) {
+			l.fault("no unknown outcome: %#v", e)
+		}
+		l.step(e, e.Op)
 	case observe.TransactionEnded:
 		if e.Attempts < 0 || e.Unknown < 0 || e.Unknown > e.Attempts || e.Took < 0 || e.Attempts == 0 && e.Err == nil {
 			l.fault("no transaction: %#v", e)
@@ -57,6 +62,33 @@ func (l *Ledger) enterSingle(e observe.Event) {
 	default:
 		l.step(e)
 	}
+}
+
+// member is a worker of a job.
+type member struct {
+	path string
+	id   int
+}
+
+// enterMember enters a change of a worker. Rosters may miss changes, but a worker that has gone
+// does not change until it, or another one with its id, is back. A client with two rosters of
+// one job reports each change twice: no test has one.
+func (l *Ledger) enterMember(e observe.MemberChanged) {
+	m := member{e.Path, e.Worker}
+	if e.Path == "" || e.Change == "" || e.Worker < 0 {
+		l.fault("a change of no worker: %#v", e)
+	}
+	back := e.Change == "joined" || e.Change == "restarted"
+	if was := l.gone[m]; was != "" && !back {
+		l.fault("the worker has gone (%s): %#v", was, e)
+	}
+	switch e.Change {
+	case "left", "failed", "removed":
+		l.gone[m] = e.Change
+	default:
+		delete(l.gone, m)
+	}
+	l.step(e, e.Change)
 }
 
 // cachePeriod is what a cache does at the moment.

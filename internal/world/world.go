@@ -5,6 +5,7 @@ package world
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -31,6 +32,7 @@ type World struct {
 	n   int // clients
 
 	ledgers []*Ledger // of the clients
+	tasks   *TaskChains
 }
 
 // In runs body in a bubble with a server; so may be nil. Everything is closed
@@ -42,7 +44,7 @@ func In(t *testing.T, so *zktest.Options, body func(w *World)) {
 		opts.InMemory = true
 		srv, err := zktest.Start(&opts)
 		require.NoError(t, err)
-		w := &World{T: t, Server: srv}
+		w := &World{T: t, Server: srv, tasks: &TaskChains{}}
 		t.Cleanup(w.checkLedgers)
 		t.Cleanup(func() { require.NoError(t, srv.Close()) })
 		ctx, cancel := context.WithTimeout(context.Background(), virtualLimit)
@@ -70,6 +72,7 @@ func (w *World) ClientAt(addr string, o session.Options) *session.Client {
 		o.Dialer = w.Server.Client(fmt.Sprintf("c%d", w.n))
 	}
 	l := NewLedger()
+	l.tasks = w.tasks
 	o = withSharing(o)
 	o.Observer = observe.Join(o.Observer, l)
 	c, err := session.Connect(w.Ctx, addr, &o)
@@ -104,12 +107,30 @@ func IsWaitOrHold(e observe.Event) bool {
 	return false
 }
 
+// IsUnknown selects the events of calls that leave an outcome unknown.
+func IsUnknown(e observe.Event) bool { _, is := e.(observe.OutcomeUnknown); return is }
+
+// ToldUnknown checks that a call that has ended with err has been reported to events, those of
+// IsUnknown, once if it leaves an outcome unknown, and otherwise not.
+func (w *World) ToldUnknown(events <-chan observe.Event, recipe, path, op string, err error) {
+	w.Helper()
+	w.Settle()
+	if errors.Is(err, session.ErrUnknownOutcome) {
+		require.Len(w, events, 1)
+		require.Equal(w, observe.OutcomeUnknown{Recipe: recipe, Path: path, Op: op, Err: err}, <-events)
+	}
+	require.Empty(w, events)
+}
+
 // ShareHolds allows waits on path of the present clients to share a hold; see Ledger.
 func (w *World) ShareHolds(path string) {
 	for _, l := range w.ledgers {
 		l.ShareHolds(path)
 	}
 }
+
+// ExcuseTasks allows changes of tasks that no client reports; see TaskChains.
+func (w *World) ExcuseTasks(why string) { w.tasks.Excuse(why) }
 
 // checkLedgers checks, after all clients were closed, that their events add up.
 func (w *World) checkLedgers() {
@@ -121,6 +142,7 @@ func (w *World) checkLedgers() {
 	for i, l := range w.ledgers {
 		require.NoError(w, l.Check(), "the events of c%d", i+1)
 	}
+	require.NoError(w, w.tasks.Check())
 }
 
 // Session is c's present session.

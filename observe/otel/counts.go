@@ -2,8 +2,10 @@ package otel
 
 import (
 	"context"
+	"errors"
 
 	"github.com/zkrecipes/zkrecipes/observe"
+	"github.com/zkrecipes/zkrecipes/session"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 )
@@ -13,6 +15,14 @@ func (o *Observer) countBatch(ctx context.Context, e observe.BatchWritten) {
 	o.m.operations.Add(ctx, int64(e.Operations), o.attributes("", e.Path))
 	o.m.conflicts.Add(ctx, int64(e.Conflicts), o.attributes("", e.Path))
 	o.m.unknown.Add(ctx, int64(e.Unknown), metric.WithAttributes(attribute.String("zkrecipes.what", "counter")))
+	o.countUnresolved(ctx, "counter", e.Err)
+}
+
+// countUnresolved counts a call that ends with err, if that leaves an outcome unknown.
+func (o *Observer) countUnresolved(ctx context.Context, what string, err error) {
+	if errors.Is(err, session.ErrUnknownOutcome) {
+		o.m.unresolved.Add(ctx, 1, metric.WithAttributes(attribute.String("zkrecipes.what", what)))
+	}
 }
 
 func (o *Observer) countCache(ctx context.Context, e observe.Event) {
@@ -22,10 +32,12 @@ func (o *Observer) countCache(ctx context.Context, e observe.Event) {
 	case observe.CacheSynced:
 		o.m.current.Add(ctx, 1, o.attributes("", e.Path))
 		o.m.loads.Record(ctx, e.Took.Seconds(), o.attributes("", e.Path))
+		o.sums.addCache(ctx, e.Cache, e.Entries, o.attributes("", e.Path))
 	case observe.CacheStale:
 		o.m.current.Add(ctx, -1, o.attributes("", e.Path))
 	case observe.CacheEnded:
 		o.m.caches.Add(ctx, -1, o.attributes("", e.Path))
+		o.sums.addCache(ctx, e.Cache, 0, o.attributes("", e.Path))
 	}
 }
 

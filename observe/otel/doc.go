@@ -15,8 +15,8 @@
 // its wait. zkrecipes.end is "released", "handed_over", "unconfirmed" or "lost"; the last two
 // have the status Error.
 //
-// Transactions, batches of counters, rounds of barriers and changes of tasks are events of
-// the span in their context, if there is one.
+// Transactions, batches of counters, rounds of barriers, changes of tasks and calls that leave
+// an outcome unknown are events of the span in their context, if there is one.
 //
 // Attributes: zkrecipes.kind, zkrecipes.path, zkrecipes.znode, zkrecipes.token,
 // zkrecipes.session (hexadecimal, as the servers log it), zkrecipes.result, zkrecipes.end,
@@ -38,12 +38,16 @@
 //	zkrecipes.transaction.duration   s            histogram: zkrecipes.result
 //	zkrecipes.transaction.attempts   {attempt}    counter
 //	zkrecipes.outcome.unknown        {reply}      counter: zkrecipes.what
+//	zkrecipes.outcome.unresolved     {call}       counter: zkrecipes.what
 //	zkrecipes.cache.load.duration    s            histogram
 //	zkrecipes.cache.running          {cache}      up-down counter
 //	zkrecipes.cache.current          {cache}      up-down counter
+//	zkrecipes.cache.entries          {entry}      up-down counter
 //	zkrecipes.member.changes         {change}     counter: zkrecipes.change
 //	zkrecipes.rebalance.duration     s            histogram: zkrecipes.result
 //	zkrecipes.rebalance.moves        {resource}   counter
+//	zkrecipes.rebalance.members      {member}     up-down counter
+//	zkrecipes.rebalance.resources    {resource}   up-down counter
 //	zkrecipes.task.changes           {change}     counter: zkrecipes.from, zkrecipes.to
 //	zkrecipes.task.state.duration    s            histogram: zkrecipes.state
 //	zkrecipes.session.clients        {client}     up-down counter: zkrecipes.status
@@ -58,8 +62,11 @@
 //	db.client.operation.duration     s            histogram: db.operation.name, db.system.name, zkrecipes.result
 //
 // zkrecipes.cache.running less zkrecipes.cache.current is the number of caches that are not
-// current. zkrecipes.session.trust_left is computed for each collection, from the last
-// heartbeat or sample. zkrecipes.what is "counter" or "transaction".
+// current. zkrecipes.cache.entries has the entries of the running caches when each was loaded
+// last, and zkrecipes.rebalance.members and zkrecipes.rebalance.resources are those of the last
+// assignment of each group by this process. zkrecipes.session.trust_left is computed for each
+// collection, from the last heartbeat or sample. zkrecipes.what is "counter" or "transaction";
+// calls that leave an outcome unresolved may also be of a "barrier", a "job" or "tasks".
 //
 // Metrics have no path unless [Options.PathAttribute] gives one, because each value of an
 // attribute costs a series.

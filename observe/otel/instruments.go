@@ -10,7 +10,7 @@ import (
 type instruments struct {
 	waits, holds, batches, transactions, loads, rebalances, taskStates, heartbeats, requests metric.Float64Histogram
 	waiting, holding, caches, current, clients                                               metric.Int64UpDownCounter
-	rounds, operations, conflicts, unknown, attempts                                         metric.Int64Counter
+	rounds, operations, conflicts, unknown, unresolved, attempts                             metric.Int64Counter
 	memberChanges, moves, taskChanges, changes, trustLow                                     metric.Int64Counter
 }
 
@@ -65,6 +65,7 @@ func newInstruments(meter metric.Meter) (*instruments, error) {
 		transactions:  m.histogram("zkrecipes.transaction.duration", "Duration of transactions."),
 		attempts:      m.counter("zkrecipes.transaction.attempts", "{attempt}", "Runs of the functions of transactions."),
 		unknown:       m.counter("zkrecipes.outcome.unknown", "{reply}", "Replies that were lost, and whose outcome was found out."),
+		unresolved:    m.counter("zkrecipes.outcome.unresolved", "{call}", "Calls that ended without knowing whether their write was carried out."),
 		loads:         m.histogram("zkrecipes.cache.load.duration", "Time until a cache was current."),
 		caches:        m.upDown("zkrecipes.cache.running", "{cache}", "Caches that run."),
 		current:       m.upDown("zkrecipes.cache.current", "{cache}", "Caches that are current."),

@@ -89,10 +89,12 @@ func everyEvent() []observe.Event {
 	return []observe.Event{
 		observe.WaitBegun{Wait: w}, observe.WaitQueued{Wait: w, Ahead: 1}, observe.WaitEnded{Wait: w},
 		observe.HoldBegun{Hold: h}, observe.HoldEnded{Hold: h, End: observe.HandedOver},
-		observe.RoundPassed{Path: "/b"}, observe.BatchWritten{Path: "/c", Operations: 3, Conflicts: 2, Unknown: 1},
-		observe.TransactionEnded{Attempts: 2, Unknown: 1},
+		observe.RoundPassed{Path: "/b"},
+		observe.BatchWritten{Path: "/c", Operations: 3, Conflicts: 2, Unknown: 1, Err: fmt.Errorf("%w: gone", session.ErrUnknownOutcome)},
+		observe.TransactionEnded{Attempts: 2, Unknown: 1, Err: session.ErrUnknownOutcome}, observe.TransactionEnded{Attempts: 1, Err: failed},
 		observe.CacheBegun{Path: "/t"}, observe.CacheSynced{Path: "/t"}, observe.CacheStale{Path: "/t"}, observe.CacheEnded{Path: "/t"},
-		observe.MemberChanged{Path: "/j", Change: "died"}, observe.Rebalanced{Path: "/r", Moves: 4},
+		observe.MemberChanged{Path: "/j", Change: "died"}, observe.Rebalanced{Path: "/r", Moves: 4, Members: 2, Resources: 7},
+		observe.OutcomeUnknown{Recipe: "job", Path: "/j", Op: "scale", Err: session.ErrUnknownOutcome},
 		observe.TaskChanged{Path: "/q", From: "waiting", To: "done", Took: time.Second}, observe.TaskChanged{Path: "/q", To: "waiting"},
 		observe.SessionChanged{Client: 1, Status: "connected", Before: "connecting"}, observe.NoConnection{Client: 2, For: time.Minute},
 		observe.TrustLow{}, observe.SessionSampled{Client: 1, Holds: 1, Watches: 5, Deletions: 6, TrustLeft: time.Minute},
@@ -133,12 +135,53 @@ func TestEveryEventIsCounted(t *testing.T) {
 	delete(got, "session.disconnected")
 	require.Equal(t, map[string]float64{
 		"wait.duration": 1, "wait.active": 0, "hold.duration": 1, "hold.active": 0, "barrier.rounds": 1,
-		"batch.duration": 1, "batch.operations": 3, "batch.conflicts": 2, "transaction.duration": 1, "transaction.attempts": 2,
-		"outcome.unknown": 2, "cache.load.duration": 1, "cache.running": 0, "cache.current": 0, "member.changes": 1,
-		"rebalance.duration": 1, "rebalance.moves": 4, "task.changes": 2, "task.state.duration": 1,
+		"batch.duration": 1, "batch.operations": 3, "batch.conflicts": 2, "transaction.duration": 2, "transaction.attempts": 3,
+		"outcome.unknown": 2, "outcome.unresolved": 3, "cache.load.duration": 1, "cache.running": 0, "cache.current": 0, "cache.entries": 0,
+		"member.changes": 1, "rebalance.duration": 1, "rebalance.moves": 4, "rebalance.members": 2, "rebalance.resources": 7, "task.changes": 2, "task.state.duration": 1,
 		"session.clients": 1, "session.changes": 1, "session.holds": 1, "session.watches": 5, "session.deletions": 6,
 		"session.trust_low": 1, "session.heartbeat": 1, "db.client.operation.duration": 1,
 	}, got)
+}
+
+// Events have totals, of which the counters have the sum: of the running caches, and of the
+// last valid assignment of each group.
+func TestTotalsOfCachesAndGroupsAreAddedUp(t *testing.T) {
+	see, metrics := observed(t)
+	want := func(name string, sum float64) {
+		t.Helper()
+		for _, m := range metrics() {
+			if m.Name == "zkrecipes."+name {
+				_, _, got := points(t, m)
+				require.InDelta(t, sum, got, 0, name)
+				return
+			}
+		}
+		require.Failf(t, "missing", "%s", name)
+	}
+	for _, e := range []observe.Event{
+		observe.CacheBegun{Cache: 1, Path: "/c"}, observe.CacheSynced{Cache: 1, Path: "/c", Entries: 3},
+		observe.CacheBegun{Cache: 2, Path: "/c"}, observe.CacheSynced{Cache: 2, Path: "/c", Entries: 4},
+	} {
+		see(e)
+	}
+	want("cache.entries", 7)
+	see(observe.CacheStale{Cache: 1, Path: "/c"})
+	want("cache.entries", 7)
+	see(observe.CacheSynced{Cache: 1, Path: "/c", Entries: 1, Again: true})
+	want("cache.entries", 5)
+	see(observe.CacheStale{Cache: 2, Path: "/c"})
+	see(observe.CacheEnded{Cache: 2, Path: "/c"})
+	want("cache.entries", 1)
+	for _, e := range []observe.Rebalanced{
+		{Path: "/a", Members: 2, Resources: 10},
+		{Path: "/b", Members: 3, Resources: 5},
+		{Path: "/a", Members: 1, Resources: 9},
+		{Path: "/b", Err: errors.New("no valid assignment")},
+	} {
+		see(e)
+	}
+	want("rebalance.members", 4)
+	want("rebalance.resources", 14)
 }
 
 // Trust becomes less from collection to collection, and ends with the session.

@@ -31,6 +31,7 @@ type Observer struct {
 	tracer trace.Tracer
 	m      *instruments
 	now    *sessions
+	sums   *tallies
 	path   func(observe.Kind, string) string
 
 	mu    sync.Mutex            // guards the fields below
@@ -63,8 +64,12 @@ func New(o *Options) (*Observer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("otel: %w", err)
 	}
+	sums, err := newTallies(opts.MeterProvider.Meter(scope))
+	if err != nil {
+		return nil, fmt.Errorf("otel: %w", err)
+	}
 	return &Observer{
-		tracer: opts.TracerProvider.Tracer(scope), m: m, now: now, path: opts.PathAttribute,
+		tracer: opts.TracerProvider.Tracer(scope), m: m, now: now, sums: sums, path: opts.PathAttribute,
 		spans: map[uint64]trace.Span{}, granted: map[uint64]trace.SpanContext{},
 	}, nil
 }
@@ -93,7 +98,11 @@ func (o *Observer) Observe(ctx context.Context, e observe.Event) {
 		o.m.transactions.Record(ctx, e.Took.Seconds(), metric.WithAttributes(resultOf(e.Err)))
 		o.m.attempts.Add(ctx, int64(e.Attempts))
 		o.m.unknown.Add(ctx, int64(e.Unknown), metric.WithAttributes(attribute.String("zkrecipes.what", "transaction")))
+		o.countUnresolved(ctx, "transaction", e.Err)
 		addEvent(ctx, e, e.Err, attribute.Int("zkrecipes.attempts", e.Attempts), attribute.Int("zkrecipes.unknown", e.Unknown))
+	case observe.OutcomeUnknown:
+		o.countUnresolved(ctx, e.Recipe, e.Err)
+		addEvent(ctx, e, e.Err, path(e.Path), attribute.String("zkrecipes.what", e.Recipe), attribute.String("zkrecipes.op", e.Op))
 	case observe.CacheBegun, observe.CacheSynced, observe.CacheStale, observe.CacheEnded:
 		o.countCache(ctx, e)
 	case observe.MemberChanged:
@@ -104,6 +113,9 @@ func (o *Observer) Observe(ctx context.Context, e observe.Event) {
 	case observe.Rebalanced:
 		o.m.rebalances.Record(ctx, e.Took.Seconds(), o.attributes("", e.Path, resultOf(e.Err)))
 		o.m.moves.Add(ctx, int64(e.Moves), o.attributes("", e.Path))
+		if e.Err == nil {
+			o.sums.addGroup(ctx, e, o.attributes("", e.Path))
+		}
 	default:
 		o.observeSession(ctx, e)
 	}

@@ -24,6 +24,7 @@
 //	zkrecipes_transaction_seconds{result}          histogram: transactions of package stm: ok or failed
 //	zkrecipes_transaction_attempts_total           counter: runs of their functions
 //	zkrecipes_unknown_outcomes_total{what}         counter: replies that were lost, and found out about: counter or transaction
+//	zkrecipes_unresolved_outcomes_total{what}      counter: calls that ended without knowing whether their write was carried out (session.ErrUnknownOutcome): counter, transaction, barrier, job or tasks
 //	zkrecipes_cache_synced{path}                   gauge: 1 while all running caches of the path are current, otherwise 0
 //	zkrecipes_cache_stale_seconds{path}            gauge: how long the cache that is longest not current has not been, also before its first load; 0 while all are current
 //	zkrecipes_cache_entries{path}                  gauge: entries of the running caches when each was loaded last

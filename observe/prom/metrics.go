@@ -11,6 +11,7 @@ type metrics struct {
 	waits, holds                   *prometheus.HistogramVec
 	rounds                         *prometheus.CounterVec
 	operations, conflicts, unknown *prometheus.CounterVec
+	unresolved                     *prometheus.CounterVec
 	batches, transactions          *prometheus.HistogramVec
 	attempts                       prometheus.Counter
 	loads                          *prometheus.HistogramVec
@@ -59,6 +60,7 @@ func newMetrics(buckets []float64) *metrics {
 	m.transactions = histogram("transaction_seconds", "Duration of transactions.", result)
 	m.attempts = counter("transaction_attempts_total", "Runs of the functions of transactions.").WithLabelValues()
 	m.unknown = counter("unknown_outcomes_total", "Replies that were lost, and whose outcome was found out.", "what")
+	m.unresolved = counter("unresolved_outcomes_total", "Calls that ended without knowing whether their write was carried out.", "what")
 
 	m.loads = histogram("cache_load_seconds", "Time until a cache was current.", path)
 

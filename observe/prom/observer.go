@@ -2,10 +2,12 @@ package prom
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/zkrecipes/zkrecipes/observe"
+	"github.com/zkrecipes/zkrecipes/session"
 )
 
 // Observer is an [observe.Observer], and a [prometheus.Collector] of what it has seen.
@@ -74,11 +76,15 @@ func (o *Observer) Observe(_ context.Context, e observe.Event) {
 		o.m.operations.WithLabelValues(path).Add(float64(e.Operations))
 		o.m.conflicts.WithLabelValues(path).Add(float64(e.Conflicts))
 		o.m.unknown.WithLabelValues("counter").Add(float64(e.Unknown))
+		o.countUnresolved("counter", e.Err)
 		o.m.batches.WithLabelValues(path, resultLabel(e.Err)).Observe(e.Took.Seconds())
 	case observe.TransactionEnded:
 		o.m.attempts.Add(float64(e.Attempts))
 		o.m.unknown.WithLabelValues("transaction").Add(float64(e.Unknown))
+		o.countUnresolved("transaction", e.Err)
 		o.m.transactions.WithLabelValues(resultLabel(e.Err)).Observe(e.Took.Seconds())
+	case observe.OutcomeUnknown:
+		o.countUnresolved(e.Recipe, e.Err)
 	case observe.CacheSynced:
 		o.caches.observe(e, o.path)
 		o.m.loads.WithLabelValues(o.path(e.Path)).Observe(e.Took.Seconds())
@@ -174,6 +180,13 @@ func (o *Observer) observeSession(e observe.Event) {
 func (o *Observer) ObserveRequest(_ context.Context, r observe.Request) {
 	o.m.requests.WithLabelValues(r.Op, kindLabel(r.Result)).Inc()
 	o.m.requestTimes.WithLabelValues(r.Op).Observe(r.Took.Seconds())
+}
+
+// countUnresolved counts a call that ends with err, if that leaves an outcome unknown.
+func (o *Observer) countUnresolved(what string, err error) {
+	if errors.Is(err, session.ErrUnknownOutcome) {
+		o.m.unresolved.WithLabelValues(what).Inc()
+	}
 }
 
 func (o *Observer) path(path string) string { return o.paths.of("", path) }

@@ -170,8 +170,28 @@ func everyEvent() []observe.Event {
 		observe.CacheBegun{Cache: 1, Path: "/t"}, observe.CacheSynced{Cache: 1, Path: "/t"}, observe.CacheStale{Cache: 1, Path: "/t"}, observe.CacheEnded{Cache: 2}, observe.MemberChanged{Path: "/j", Change: "died"},
 		observe.Rebalanced{Path: "/r", Moves: 1}, observe.TaskChanged{Path: "/q", From: "queued", To: "done", Took: 1},
 		observe.SessionChanged{Status: "connected", Before: "connecting"}, observe.NoConnection{For: time.Second},
+		observe.OutcomeUnknown{Recipe: "job", Path: "/j", Op: "scale", Err: session.ErrUnknownOutcome},
 		observe.TrustLow{}, observe.HeartbeatEnded{}, observe.SessionSampled{Client: 1, Holds: 1},
 	}
+}
+
+// A reply that was lost and found out is another thing than a call that has not found out.
+func TestCallsThatLeaveAnOutcomeUnknownAreCounted(t *testing.T) {
+	o := prom.New(nil)
+	unknown := fmt.Errorf("%w: the connection is lost", session.ErrUnknownOutcome)
+	for _, e := range []observe.Event{
+		observe.BatchWritten{Path: "/c", Operations: 1, Unknown: 3}, observe.BatchWritten{Path: "/c", Operations: 1, Unknown: 1, Err: unknown},
+		observe.TransactionEnded{Attempts: 1, Err: context.Canceled}, observe.TransactionEnded{Attempts: 1, Err: unknown},
+		observe.OutcomeUnknown{Recipe: "barrier", Path: "/b", Op: "await", Err: unknown},
+		observe.OutcomeUnknown{Recipe: "tasks", Path: "/q", Op: "submit to", Err: unknown},
+		observe.OutcomeUnknown{Recipe: "tasks", Path: "/q", Op: "submit to", Err: unknown},
+	} {
+		o.Observe(context.Background(), e)
+	}
+	for what, want := range map[string]float64{"counter": 1, "transaction": 1, "barrier": 1, "tasks": 2, "job": -1} {
+		require.InDelta(t, want, value(t, o, "unresolved_outcomes_total", "what="+what), 0, what)
+	}
+	require.InDelta(t, 4, value(t, o, "unknown_outcomes_total", "what=counter"), 0)
 }
 
 // The package's documentation lists every metric with its labels.
