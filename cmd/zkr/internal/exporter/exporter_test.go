@@ -380,6 +380,23 @@ func TestFindingsOfServersAreExported(t *testing.T) {
 	audit("ensemble.no-leader", "server.not-serving", "server.unreachable", "server.unreachable")
 }
 
+// The label of a finding must be UTF-8, and the texts of two findings that are not may become
+// the same: one series, and a scrape that does not fail.
+func TestFindingsWithoutValidTextAreOneSeries(t *testing.T) {
+	t.Parallel()
+	e := exporter.New("/", 1)
+	ctx, stop := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	// Waited for below; ends with ctx.
+	done.Go(func() { e.Audit(ctx, []string{"no\xffhost\n\":1", "no\xfehost\n\":1", "nohost:x"}) })
+	defer done.Wait()
+	defer stop()
+	require.Eventually(t, func() bool { return len(findings(t, e)) > 0 }, time.Minute, 10*time.Millisecond)
+	require.Equal(t, []string{"server.unreachable", "server.unreachable"}, findings(t, e))
+	got := scrape(t, e)
+	require.InDelta(t, 1, got[`finding{level="bad",name="server.unreachable",where="no`+"\uFFFD"+`host\n\":1"}`], 0, "%v", got)
+}
+
 // findings are the names of the findings in a scrape, sorted.
 func findings(t *testing.T, e *exporter.Exporter) (out []string) {
 	t.Helper()
