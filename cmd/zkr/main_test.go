@@ -71,13 +71,11 @@ func TestMain(m *testing.M) {
 	}
 	heedSignals()
 	flag.Parse()
-	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		beside := "40" // they wait more than they work
-		if testing.Short() {
-			beside = "24" // but less so with the race detector
-		}
-		_ = f.Value.Set(beside)
+	beside := 40 // they wait more than they work
+	if testing.Short() {
+		beside = 24 // but less so with the race detector
 	}
+	world.Beside(beside)
 	code := m.Run()
 	if err := goleak.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)

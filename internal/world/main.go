@@ -1,7 +1,9 @@
 package world
 
 import (
+	"flag"
 	"runtime"
+	"strconv"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -19,4 +21,14 @@ func Main(m *testing.M) {
 	unused := make([]byte, ballast)
 	goleak.VerifyTestMain(m)
 	runtime.KeepAlive(unused)
+}
+
+// Beside lets n tests of the package run at the same time, unless -parallel says
+// otherwise: tests that wait more than they work. By default as many run as there are
+// processors. It is called before the tests run, and parses the flags.
+func Beside(n int) {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		_ = f.Value.Set(strconv.Itoa(n))
+	}
 }

@@ -4,7 +4,6 @@ package cluster
 
 import (
 	"context"
-	"flag"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -28,10 +27,7 @@ func TestMain(m *testing.M) {
 		standIn(mode)
 		return
 	}
-	flag.Parse()
-	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		_ = f.Value.Set("16") // they wait more than they work
-	}
+	world.Beside(16)
 	goleak.VerifyTestMain(patient{m})
 }
 

@@ -297,6 +297,7 @@ func TestExporterWithoutATreeSaysSo(t *testing.T) {
 
 // Names and data of other clients can be anything that the servers accept.
 func TestHostileNamesAreLabels(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, "/", 100)
 	hostile := []string{"/quo\"te", "/back\\slash", "/tür", "/a b", "/{}", "/zero\u200bwidth"}
 	for _, path := range hostile {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/zktest"
 	"go.uber.org/goleak"
 )
@@ -16,6 +17,7 @@ const treeServer = "EXPORTER_TEST_TREE"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(treeServer) == "" {
+		world.Beside(12) // each waits for refreshes
 		goleak.VerifyTestMain(m)
 		return
 	}

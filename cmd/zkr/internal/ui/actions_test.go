@@ -84,6 +84,7 @@ func (a *operator) open(page string) (form url.Values, text string) {
 
 // TestLockIsBrokenOnItsConfirmationPage, with the user and the reason on record.
 func TestLockIsBrokenOnItsConfirmationPage(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	held, err := lock.New(s.actor("web"), "/l", &lock.Options{ID: "web-1"}).Lock(s.ctx)
 	require.NoError(t, err)
@@ -133,6 +134,7 @@ func TestLockIsBrokenOnItsConfirmationPage(t *testing.T) {
 
 // TestLeaderIsDeposedOnItsConfirmationPage.
 func TestLeaderIsDeposedOnItsConfirmationPage(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	leader, err := election.New(s.actor("web"), "/e", &election.Options{Data: []byte("web-1")}).Campaign(s.ctx)
 	require.NoError(t, err)
@@ -153,6 +155,7 @@ func TestLeaderIsDeposedOnItsConfirmationPage(t *testing.T) {
 
 // TestOneOfSeveralHoldersIsChosen, and loses what it holds.
 func TestOneOfSeveralHoldersIsChosen(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	var held []session.Held
 	for _, id := range []string{"web-1", "web-2"} {
@@ -247,6 +250,7 @@ func TestTasksAreCanceledAndRetried(t *testing.T) {
 
 // TestQueueIsPausedAndResumed, each once, and only the pause on the page ends.
 func TestQueueIsPausedAndResumed(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	const path = "/q"
 	queue := dispatch.New(s.actor("client"), path, nil)
@@ -360,6 +364,7 @@ func TestOnlyConfirmedActionsOfUsersChangeSomething(t *testing.T) {
 // TestActionOutlivesItsBrowser: a confirmed action is carried out and recorded though the
 // browser leaves while the form is on its way.
 func TestActionOutlivesItsBrowser(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	held, err := lock.New(s.actor("web"), "/l", nil).Lock(s.ctx)
 	require.NoError(t, err)

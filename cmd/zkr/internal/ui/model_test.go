@@ -38,6 +38,7 @@ func TestRootThatMayNotBeReadEndsTheModel(t *testing.T) {
 // TestManyChangesAreLookedAtTogether: a permanently changing tree is shown a
 // few times a second, and its last state always.
 func TestManyChangesAreLookedAtTogether(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.put("/counter", "0")
 	m, _ := s.dashboard("/")

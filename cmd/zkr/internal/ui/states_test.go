@@ -66,6 +66,7 @@ var unknown = regexp.MustCompile(`(?s)<p class="unknown".*?</p>`) // read only
 // TestPagesSayWhenNothingIsKnown: nothing is reported as fine, no age grows,
 // and the last state is shown with its time.
 func TestPagesSayWhenNothingIsKnown(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.locks()
 	s.members()
@@ -116,6 +117,7 @@ func TestPagesSayWhenNothingIsKnown(t *testing.T) {
 // TestLockGrantedWhileZooKeeperWasAway: such a hold has no known beginning; a
 // hold granted under observation has.
 func TestLockGrantedWhileZooKeeperWasAway(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	name := func(n string) string { return "/l/_c_b6e1bacb-95aa-485f-b2a5-02692629ab8" + n + "-lock-000000000" + n }
 	for _, n := range strings.Split("123456789", "") {
@@ -152,6 +154,7 @@ func TestLockGrantedWhileZooKeeperWasAway(t *testing.T) {
 // TestAccessListsAreShownAsOfWhen, without hashes of passwords, and asked for
 // again when the znode changes, on open pages as well.
 func TestAccessListsAreShownAsOfWhen(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.put("/n", "one")
 	sess := s.session("admin")

@@ -19,6 +19,7 @@ import (
 
 // TestRebalanserGroupsAreRecognized in both modes.
 func TestRebalanserGroupsAreRecognized(t *testing.T) {
+	t.Parallel()
 	for mode, name := range map[rebalanser.Mode]string{rebalanser.ResourceBarrier: "resource", rebalanser.GlobalBarrier: "global"} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
@@ -66,6 +67,7 @@ func TestRebalanserGroupsAreRecognized(t *testing.T) {
 
 // TestDispatchQueuesAreRecognized.
 func TestDispatchQueuesAreRecognized(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	const path = "/queues/mail"
 	queue := dispatch.New(s.actor("client"), path, nil)

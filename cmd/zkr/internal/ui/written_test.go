@@ -187,6 +187,7 @@ func (s *stage) transactions() {
 // TestEveryFormatThatIsWrittenIsRecognized by running the recipes, with its fields. Each
 // format has a row in the table, and no znode but those of users is left over.
 func TestEveryFormatThatIsWrittenIsRecognized(t *testing.T) {
+	t.Parallel()
 	formats, err := os.ReadDir("../../../../internal/format")
 	require.NoError(t, err)
 	for _, dir := range formats {

@@ -217,6 +217,7 @@ func blocks(u map[string][]reference) string {
 }
 
 func TestStreamSendsWhatHasChanged(t *testing.T) {
+	t.Parallel()
 	b := &board{}
 	b.set(Block{Key: "a", HTML: "1"}, Block{Key: "b", HTML: "1"})
 	next := b.stream(t, "")
