@@ -10,9 +10,6 @@ import (
 // Stat is a znode's metadata, as the server keeps it.
 type Stat = zk.Stat
 
-// ACL is one entry of a znode's access control list.
-type ACL = zk.ACL
-
 // Node is a znode as one request saw it. Path is the full path; Data is nil if
 // the request does not read data.
 type Node struct {

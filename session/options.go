@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/zkrecipes/zkrecipes/observe"
 )
 
@@ -131,22 +130,6 @@ type Credential struct {
 func Digest(user, password string) Credential {
 	return Credential{Scheme: "digest", Auth: []byte(user + ":" + password)}
 }
-
-// The permissions of an [ACL]; add them to combine them.
-const (
-	PermRead   int32 = zk.PermRead
-	PermWrite  int32 = zk.PermWrite
-	PermCreate int32 = zk.PermCreate
-	PermDelete int32 = zk.PermDelete
-	PermAdmin  int32 = zk.PermAdmin
-	PermAll    int32 = zk.PermAll
-)
-
-// WorldACL gives every client the permissions perms, for example PermRead.
-func WorldACL(perms int32) []ACL { return zk.WorldACL(perms) }
-
-// CreatorACL gives all permissions to clients with the creator's credentials.
-func CreatorACL() []ACL { return zk.AuthACL(PermAll) }
 
 // withDefaults checks o and fills in the defaults.
 func (o *Options) withDefaults() (Options, error) {

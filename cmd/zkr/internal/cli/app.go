@@ -30,7 +30,7 @@ type App struct {
 type Globals struct {
 	Servers, Chroot                          string
 	SessionTimeout, tickTime, ConnectTimeout time.Duration
-	User, authFile, AuthScheme               string
+	User, authFile, AuthScheme, acl          string
 	Kerberos                                 KerberosFlags
 	TLS, followEnsemble, readOnly            bool
 	TLSCA, TLSCert, TLSKey                   string
@@ -134,6 +134,7 @@ func (a *App) globalFlags(root *cobra.Command) {
 	f.StringVar(&g.User, "user", "", "credentials, `user:password`; other users can read them in the process list: prefer ZKR_AUTH or --auth-file")
 	f.StringVar(&g.authFile, "auth-file", "", "`file` with user:password in its first line (ZKR_AUTH_FILE)")
 	f.StringVar(&g.AuthScheme, "auth-scheme", schemeDigest, "`scheme` of the credentials: digest, sasl for SASL's DIGEST-MD5, or kerberos (ZKR_AUTH_SCHEME)")
+	f.StringVar(&g.acl, "acl", "", "access control `list` of the znodes that zkr creates: auth::cdrwa lets only the own credentials in; default: world:anyone:cdrwa, all clients (ZKR_ACL)")
 	f.StringVar(&g.Kerberos.Keytab, "kerberos-keytab", "", "`file` with the key of --kerberos-principal; default: the ticket of kinit (ZKR_KERBEROS_KEYTAB)")
 	f.StringVar(&g.Kerberos.Principal, "kerberos-principal", "", "`name` to log in with, such as app/host.example.org@EXAMPLE.ORG (ZKR_KERBEROS_PRINCIPAL)")
 	f.StringVar(&g.Kerberos.Server, "kerberos-server", "", "`principal` of the servers, where _HOST stands for their name; default: zookeeper/_HOST (ZKR_KERBEROS_SERVER)")
@@ -156,7 +157,7 @@ func (a *App) fromEnvironment(cmd *cobra.Command) error {
 	f := cmd.Flags()
 	for _, name := range []string{
 		"servers", "follow-ensemble", "read-only", "chroot", "session-timeout", "tick-time", "connect-timeout", "auth-file", "auth-scheme",
-		"kerberos-keytab", "kerberos-principal", "kerberos-server", "kerberos-keep-host-names", "tls", "tls-ca", "tls-cert", "tls-key",
+		"acl", "kerberos-keytab", "kerberos-principal", "kerberos-server", "kerberos-keep-host-names", "tls", "tls-ca", "tls-cert", "tls-key",
 		"tls-server-name", "output", "verbose",
 	} {
 		key := "ZKR_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +32,9 @@ func (a *App) Options() (*session.Options, error) {
 		return nil, err
 	}
 	if o.TLS, err = a.tlsConfig(); err != nil {
+		return nil, err
+	}
+	if o.ACL, err = a.accessList(o); err != nil {
 		return nil, err
 	}
 	if a.Flags.verbose {
@@ -73,6 +77,23 @@ func (a *App) authenticate(o *session.Options) error {
 		o.Credentials = []session.Credential{session.Digest(user, password)}
 	}
 	return nil
+}
+
+// accessList reads --acl. Without credentials, servers refuse the scheme auth with an error
+// that does not name the reason.
+func (a *App) accessList(o *session.Options) ([]session.ACL, error) {
+	if a.Flags.acl == "" {
+		return nil, nil
+	}
+	list, err := session.ParseACL(a.Flags.acl)
+	if err != nil {
+		return nil, exit.Usage("%s: %w", a.flagSource("acl"), err)
+	}
+	known := len(o.Credentials) > 0 || o.SASL != nil || a.Flags.TLSCert != ""
+	if !known && slices.ContainsFunc(list, func(entry session.ACL) bool { return entry.Scheme == "auth" }) {
+		return nil, exit.Usage("%s is %s; its scheme auth stands for the own credentials, and there are none: set ZKR_AUTH, --auth-file, --auth-scheme kerberos or --tls-cert", a.flagSource("acl"), a.Flags.acl)
+	}
+	return list, nil
 }
 
 // Credentials finds user:password; "" if there is none.
