@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"net"
 
@@ -25,25 +24,23 @@ func (s *Session) dial(ctx context.Context, network, shown string) (net.Conn, er
 		return nil, at.err
 	}
 	raw, err := opts.Dialer(ctx, network, at.address)
-	if err != nil || opts.TLS == nil {
-		return raw, err
+	if err != nil {
+		return nil, err
 	}
-	conn := tls.Client(raw, tlsConfigFor(opts.TLS, at.host()))
-	if err := conn.HandshakeContext(ctx); err != nil {
+	config, err := opts.tlsConfig(ctx, at.host())
+	if err == nil && config == nil {
+		return newUnanswered(raw, shown), nil
+	}
+	if err != nil {
 		_ = raw.Close()
 		return nil, fmt.Errorf("TLS with %s: %w", shown, err)
 	}
-	return conn, nil
-}
-
-// tlsConfigFor is config with the host's name, whatever address is dialed.
-func tlsConfigFor(config *tls.Config, host string) *tls.Config {
-	if config.ServerName != "" {
-		return config
+	conn, err := newTLSPeer(shown, at.host(), config).begin(ctx, raw)
+	if err != nil {
+		_ = raw.Close()
+		return nil, err
 	}
-	config = config.Clone()
-	config.ServerName = host
-	return config
+	return conn, nil
 }
 
 func wireCredentials(creds []Credential) []wire.Credential {

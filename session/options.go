@@ -52,8 +52,14 @@ type Options struct {
 	// ErrTimeoutTooShort. A session that has moved to another server, and a session on
 	// servers that are not Apache ZooKeeper's, sends heartbeats of its own.
 	SharedHeartbeats string
-	// TLS switches TLS on.
+	// TLS switches TLS on. If ServerName is empty, the certificate is checked against the
+	// server's name in the list.
 	TLS *tls.Config
+	// GetTLSConfig returns the configuration of TLS for one connection, in place of TLS, with
+	// the name of the server as it stands in the list, without its port: for authorities
+	// that are renewed while the process runs. After an error, which a failed Connect
+	// returns, the next server is tried; ctx is over when the attempt must be.
+	GetTLSConfig func(ctx context.Context, server string) (*tls.Config, error)
 	// Credentials are sent on every connection, ahead of all else; see
 	// [Digest].
 	Credentials []Credential

@@ -47,6 +47,11 @@ func tlsFront(t *testing.T, backend string, config *tls.Config) (addr string, ro
 		config = &tls.Config{} //nolint:gosec // its MinVersion is set below
 	}
 	config.Certificates, config.MinVersion = []tls.Certificate{pair}, tls.VersionTLS13
+	return serveTLS(t, backend, config), roots
+}
+
+// serveTLS serves TLS in front of a server, at a port of localhost.
+func serveTLS(t *testing.T, backend string, config *tls.Config) (addr string) {
 	ln, err := tls.Listen("tcp", "127.0.0.1:0", config)
 	require.NoError(t, err)
 	var all sync.WaitGroup
@@ -67,7 +72,7 @@ func tlsFront(t *testing.T, backend string, config *tls.Config) (addr string, ro
 	})
 	_, port, err := net.SplitHostPort(ln.Addr().String())
 	require.NoError(t, err)
-	return net.JoinHostPort("localhost", port), roots
+	return net.JoinHostPort("localhost", port)
 }
 
 // join2 copies both ways until one side closes.

@@ -3,27 +3,16 @@
 package main
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
-	"io"
-	"math/big"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
@@ -155,104 +144,6 @@ func TestVerboseTellsOfTheSession(t *testing.T) {
 	z := b.run("lock", "ls", "/a", "--verbose").ends(0)
 	assert.Contains(t, z.err.String(), `msg="session connected"`)
 	assert.NotContains(t, b.run("lock", "ls", "/a").ends(0).err.String(), "session")
-}
-
-// TestTLS: through a proxy that speaks TLS and requires a certificate.
-func TestTLS(t *testing.T) {
-	b := newBed(t)
-	dir := t.TempDir()
-	cert, key, pair := certificate(t, dir)
-	pool := x509.NewCertPool()
-	leaf, err := x509.ParseCertificate(pair.Certificate[0])
-	require.NoError(t, err)
-	pool.AddCert(leaf)
-	front, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool})
-	require.NoError(t, err)
-	over := make(chan struct{})
-	// Waited for through over; ends with the listener.
-	go func() {
-		defer close(over)
-		for {
-			c, err := front.Accept()
-			if err != nil {
-				return
-			}
-			relay(c, b.srv.Addr())
-		}
-	}()
-	defer func() { _ = front.Close(); <-over }()
-
-	addr := front.Addr().String()
-	all := []string{"lock", "ls", "/a", "--tls", "--tls-ca", cert, "--tls-cert", cert, "--tls-key", key}
-	start(t, command(addr, append(all, "--tls-server-name", "zookeeper.test")...)).ends(0)
-	start(t, with(command(addr, "lock", "ls", "/a"), "ZKR_TLS=true", "ZKR_TLS_CA="+cert, "ZKR_TLS_CERT="+cert, "ZKR_TLS_KEY="+key, "ZKR_TLS_SERVER_NAME=zookeeper.test")).ends(0)
-	z := start(t, command(addr, append(all, "--connect-timeout", "5s")...)).ends(exit.CodeUnavailable)
-	assert.Contains(t, z.err.String(), "certificate", "127.0.0.1 is not its name")
-	start(t, command(addr, "lock", "ls", "/a", "--tls", "--tls-ca", key)).ends(exit.CodeUsage)
-	start(t, command(addr, "lock", "ls", "/a", "--tls", "--tls-cert", key, "--tls-key", cert)).ends(exit.CodeUsage)
-}
-
-// A process that runs for long shows each server the certificate that is in its files then.
-func TestRenewedCertificateIsUsed(t *testing.T) {
-	dir := t.TempDir()
-	cert, key, first := certificate(t, dir)
-	a := &cli.App{
-		Getenv: func(string) string { return "" },
-		Flags:  cli.Globals{AuthScheme: "digest", TLS: true, TLSCA: cert, TLSCert: cert, TLSKey: key},
-	}
-	o, err := a.Options()
-	require.NoError(t, err)
-	shown := func() [][]byte {
-		pair, err := o.TLS.GetClientCertificate(nil)
-		require.NoError(t, err)
-		return pair.Certificate
-	}
-	require.Equal(t, first.Certificate, shown())
-	_, _, second := certificate(t, dir)
-	require.Equal(t, second.Certificate, shown())
-	require.NotEqual(t, first.Certificate, second.Certificate)
-	require.NoError(t, os.WriteFile(key, []byte("half a file"), 0o600))
-	require.Equal(t, second.Certificate, shown(), "the files are being replaced")
-}
-
-// relay copies between c and a server until either end closes.
-func relay(c net.Conn, to string) {
-	defer func() { _ = c.Close() }()
-	server, err := net.Dial("tcp", to)
-	if err != nil {
-		return
-	}
-	back := make(chan struct{})
-	// Waited for through back; ends with the server's connection.
-	go func() {
-		_, _ = io.Copy(c, server)
-		_ = c.Close()
-		close(back)
-	}()
-	_, _ = io.Copy(server, c)
-	_ = server.Close()
-	<-back
-}
-
-// certificate makes a self-signed certificate for zookeeper.test.
-func certificate(t *testing.T, dir string) (certFile, keyFile string, pair tls.Certificate) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{"zookeeper.test"}, NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	require.NoError(t, err)
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	require.NoError(t, err)
-	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	require.NoError(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
-	require.NoError(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600))
-	pair, err = tls.LoadX509KeyPair(certFile, keyFile)
-	require.NoError(t, err)
-	return certFile, keyFile, pair
 }
 
 // The server that a command was given leaves the ensemble, and the command's lock stays.

@@ -95,6 +95,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	}
 	frame := append(binary.BigEndian.AppendUint32(nil, uint32(len(hello))), hello...)
 	if _, err := c.raw.Write(frame); err != nil {
+		c.kill(err) // the reason of the failure, before go-zookeeper closes the connection
 		return 0, err
 	}
 	return len(p), nil

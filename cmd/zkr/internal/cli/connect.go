@@ -31,7 +31,7 @@ func (a *App) Options() (*session.Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.TLS, err = a.tlsConfig(); err != nil {
+	if err := a.encrypt(o); err != nil {
 		return nil, err
 	}
 	if o.ACL, err = a.accessList(o); err != nil {
@@ -160,9 +160,18 @@ func (a *App) Connect(ctx context.Context, o *session.Options) (*session.Client,
 		return nil, exit.Usage("%s: %w", a.flagSource("servers"), err)
 	case errors.Is(err, session.ErrUnreachable):
 		return nil, &exit.Failure{Code: exit.CodeUnavailable, Err: err, Hint: fmt.Sprintf(
-			"tried %s for %v; check --servers (ZKR_SERVERS); \"zkr serve\" starts a server for tests", servers, a.Flags.ConnectTimeout)}
+			"tried %s for %v; check --servers (ZKR_SERVERS); %s", servers, a.Flags.ConnectTimeout, a.hintOnConnections())}
 	}
 	return nil, err
+}
+
+// hintOnConnections names the flags for what errors of package session call by the fields of
+// its options.
+func (a *App) hintOnConnections() string {
+	if a.Flags.TLS {
+		return "RootCAs is --tls-ca, ServerName is --tls-server-name, Certificates are --tls-cert and --tls-key"
+	}
+	return "--tls connects with TLS; \"zkr serve\" starts a server for tests"
 }
 
 // ConnectionError is the error of an action without a connection: it names both the error
