@@ -95,7 +95,7 @@ func startTLS(server string) (*tlsFront, *x509.Certificate) {
 			}
 			// Waited for by stop; ends when one of the connections is closed.
 			f.all.Go(func() { relay(back, client) })
-			// As above.
+			// Waited for by stop, too; ends with it.
 			f.all.Go(func() { relay(client, back) })
 		}
 	})
