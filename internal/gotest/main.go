@@ -5,7 +5,7 @@
 //	go run ./internal/gotest ./...
 //
 // With -tally as the first argument, it prints at the end how many tests of each package ran,
-// and how many were skipped for which reason.
+// which of them failed, and how many were skipped for which reason.
 package main
 
 import (

@@ -26,12 +26,13 @@ type report struct {
 	output map[testID][]string // of tests that have not ended
 	skips  map[string][]testID // skipped tests by reason
 	ran    map[testID]bool     // tests that were not skipped: whether they have no subtests
+	failed map[testID]bool     // tests, and packages without a test that failed
 }
 
 // read reports the events of r until it ends. Lines that are not events are printed.
 func (r *report) read(in io.Reader) error {
 	r.output, r.skips = map[testID][]string{}, map[string][]testID{}
-	r.ran = map[testID]bool{}
+	r.ran, r.failed = map[testID]bool{}, map[testID]bool{}
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadString('\n')
@@ -76,6 +77,7 @@ func (r *report) addEvent(e event) {
 		delete(r.output, id)
 	case "fail":
 		r.noteRan(id)
+		r.failed[id] = true
 		for _, line := range r.output[id] {
 			fmt.Fprint(r.out, line)
 		}
@@ -139,8 +141,8 @@ func reason(lines []string) string {
 	return strings.Join(out, " ")
 }
 
-// tally prints how many tests of each package ran, and how many were skipped for which
-// reason. A test with subtests counts as these.
+// tally prints how many tests of each package ran, which of them failed, and how many were
+// skipped for which reason. A test with subtests counts as these.
 func (r *report) tally() {
 	ran, skipped := map[string]int{}, map[string]map[string]int{}
 	for id, leaf := range r.ran {
@@ -157,13 +159,40 @@ func (r *report) tally() {
 			skipped[id.pkg][why]++
 		}
 	}
+	failed := r.failedTests()
+	for pkg := range failed {
+		ran[pkg] += 0
+	}
 	fmt.Fprintln(r.out)
 	for _, pkg := range slices.Sorted(maps.Keys(ran)) {
 		fmt.Fprintf(r.out, "%6d tests of %s\n", ran[pkg], pkg)
+		for _, test := range failed[pkg] {
+			fmt.Fprintf(r.out, "%14s: %s\n", "failed", test)
+		}
 		for _, why := range slices.Sorted(maps.Keys(skipped[pkg])) {
 			fmt.Fprintf(r.out, "%14d left out: %s\n", skipped[pkg][why], why)
 		}
 	}
+}
+
+// failedTests are the failed tests of each package that have no subtests, or the package if it
+// failed without a failed test: it was not compiled, or ended early.
+func (r *report) failedTests() map[string][]string {
+	failed := map[string][]string{}
+	for id := range r.failed {
+		if id.test != "" && r.ran[id] {
+			failed[id.pkg] = append(failed[id.pkg], id.test)
+		}
+	}
+	for id := range r.failed {
+		if id.test == "" && len(failed[id.pkg]) == 0 {
+			failed[id.pkg] = []string{"the package: see above"}
+		}
+	}
+	for _, tests := range failed {
+		slices.Sort(tests)
+	}
+	return failed
 }
 
 // summary lists the skipped tests.

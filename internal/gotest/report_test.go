@@ -56,11 +56,13 @@ func TestTallyCountsTheTestsOfEachPackage(t *testing.T) {
 		skip, `{"Action":"skip","Package":"a","Test":"T/x"}`, `{"Action":"pass","Package":"a","Test":"T/y"}`,
 		`{"Action":"fail","Package":"a","Test":"T/z/1"}`, `{"Action":"fail","Package":"a","Test":"T/z"}`, `{"Action":"fail","Package":"a","Test":"T"}`,
 		strings.ReplaceAll(skip, "T/x", "U/x"), `{"Action":"skip","Package":"a","Test":"U/x"}`, `{"Action":"pass","Package":"a","Test":"U"}`,
-		`{"Action":"pass","Package":"b","Test":"T"}`, `{"Action":"pass","Package":"b"}`,
+		`{"Action":"pass","Package":"b","Test":"T"}`, `{"Action":"pass","Package":"b"}`, `{"Action":"fail","Package":"a"}`,
+		`{"Action":"fail","Package":"c"}`,
 	}, "\n"))))
 	out.Reset()
 	r.tally()
-	require.Equal(t, "\n     2 tests of a\n             2 left out: lacks it\n     1 tests of b\n", out.String())
+	require.Equal(t, "\n     2 tests of a\n        failed: T/z/1\n             2 left out: lacks it\n     1 tests of b\n"+
+		"     0 tests of c\n        failed: the package: see above\n", out.String())
 }
 
 // The exit code is that of go test.
