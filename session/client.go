@@ -16,6 +16,7 @@ import (
 type Client struct {
 	opts    Options
 	book    *addressBook // of the servers
+	reach   *reachability
 	random  *chance.Source
 	chroot  string
 	states  *states
@@ -68,7 +69,7 @@ func Connect(ctx context.Context, servers string, o *Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("session: connect: %w", err)
 	}
-	c := &Client{opts: opts, ensemble: ensemble{given: hosts, servers: hosts}, book: newAddressBook(opts.Resolver), random: chance.From(ctx), chroot: chroot, states: newStates(time.Now())}
+	c := &Client{opts: opts, ensemble: ensemble{given: hosts, servers: hosts}, book: newAddressBook(opts.Resolver), reach: newReachability(), random: chance.From(ctx), chroot: chroot, states: newStates(time.Now())}
 	c.life, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if c.reports = startReporter(c); c.reports != nil {
 		c.states.report = c.reports.postState

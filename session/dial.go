@@ -16,26 +16,38 @@ func (s *Session) resolve(servers []string) []target {
 	return s.client.book.targets(s.ctx, servers, s.link.Timeout())
 }
 
-// dial opens a connection to the address that go-zookeeper was told last, which it calls
-// shown.
-func (s *Session) dial(ctx context.Context, network, shown string) (net.Conn, error) {
-	at, opts := s.servers.target(), s.client.opts
+// dial opens a connection to the address that go-zookeeper was told last.
+func (s *Session) dial(ctx context.Context, network, _ string) (net.Conn, error) {
+	at := s.servers.target()
+	conn, err := s.dialTarget(ctx, network, at)
+	switch {
+	case err == nil:
+		s.servers.dialed(conn.RemoteAddr())
+	case at.err == nil && s.link.Ended() == nil:
+		s.client.reach.setFailed(at.server)
+	}
+	return conn, err
+}
+
+// dialTarget opens a connection to an address.
+func (s *Session) dialTarget(ctx context.Context, network string, at target) (net.Conn, error) {
 	if at.err != nil {
 		return nil, at.err
 	}
+	opts := s.client.opts
 	raw, err := opts.Dialer(ctx, network, at.address)
 	if err != nil {
 		return nil, err
 	}
 	config, err := opts.tlsConfig(ctx, at.host())
 	if err == nil && config == nil {
-		return newUnanswered(raw, shown), nil
+		return newUnanswered(raw, at.shown()), nil
 	}
 	if err != nil {
 		_ = raw.Close()
-		return nil, fmt.Errorf("TLS with %s: %w", shown, err)
+		return nil, fmt.Errorf("TLS with %s: %w", at.shown(), err)
 	}
-	conn, err := newTLSPeer(shown, at.host(), config).begin(ctx, raw)
+	conn, err := newTLSPeer(at.shown(), at.host(), config).begin(ctx, raw)
 	if err != nil {
 		_ = raw.Close()
 		return nil, err

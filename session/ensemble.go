@@ -1,17 +1,12 @@
 package session
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
-
-	"github.com/zkrecipes/zkrecipes/session/internal/wire"
 )
 
 // configPath is the znode with the servers' dynamic configuration
@@ -114,119 +109,11 @@ func canonical(server string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// How long a session waits after a configuration that it could not read: twice as long each
-// time, from the first to the second.
-const (
-	followPause        = time.Second
-	longestFollowPause = time.Minute
-)
-
-// followEnsemble uses the servers of the dynamic configuration while the session lives.
-func (s *Session) followEnsemble() {
-	var told string
-	tell := func(err error) {
-		if text := err.Error(); text != told && s.ctx.Err() == nil {
-			told = text
-			s.log.Warn("zookeeper servers are not followed", "path", configPath, "cause", err)
-		}
-	}
-	away := firstAway
-	for pause := followPause; s.ctx.Err() == nil; {
-		seen, err := doRequest(s.ctx, s, "follow", configPath, func() *Future[Seen] {
-			return s.startReadAt("get", configPath, configPath, wire.OpGetData, true, false, decodeGet)
-		}, Seen.stop)
-		if err != nil {
-			tell(err)
-			_ = s.sleep(s.ctx, pause)
-			pause = min(2*pause, longestFollowPause)
-			continue
-		}
-		pause = followPause
-		next, err := parseEnsemble(seen.Data)
-		if err != nil {
-			tell(fmt.Errorf("the configuration: %w", err))
-			_, _ = seen.Watch.Wait(s.ctx)
-			continue
-		}
-		told = ""
-		s.useEnsemble(next)
-		if !s.isOutside(next) {
-			away = firstAway
-			_, _ = seen.Watch.Wait(s.ctx)
-			continue
-		}
-		news, cancel := context.WithTimeout(s.ctx, away)
-		if _, err := seen.Watch.Wait(news); err != nil {
-			s.link.Drop(errServerRemoved)
-			away = min(2*away, longestAway)
-		}
-		cancel()
-	}
-}
-
-// How long a session stays on a server that is not in the configuration, because no other
-// could be reached: twice as long each time, from the first to the second.
-const (
-	firstAway   = 5 * time.Second
-	longestAway = 5 * time.Minute
-)
-
-// isOutside reports whether the present server is one of those given to Connect alone.
-func (s *Session) isOutside(e ensemble) bool {
-	return s.servers.onSpare() && !s.link.Keeper() && s.memberAt(e, s.servers.target()) == ""
-}
-
 // errServerRemoved and errServersAdded are why a session leaves its server.
 var (
 	errServerRemoved = errors.New("the server was removed from the ensemble")
 	errServersAdded  = errors.New("servers were added to the ensemble, and some of the clients go there")
 )
-
-// useEnsemble makes the client use the servers of next. A session leaves its server only for
-// a newer configuration than its last one: servers whose configurations differ must not send
-// it back and forth.
-func (s *Session) useEnsemble(next ensemble) {
-	former := s.servers.ensemble()
-	next.given = former.given
-	c := s.client
-	c.mu.Lock()
-	c.ensemble = next
-	c.mu.Unlock()
-	if former.followed && former.version == next.version && slices.Equal(former.servers, next.servers) {
-		s.leaveServer()
-		return
-	}
-	s.log.Info("zookeeper servers", "servers", strings.Join(next.servers, ","), "version", fmt.Sprintf("%x", next.version))
-	var first []string
-	var why error
-	// ClickHouse Keeper would end the session.
-	if former.followed && next.version > former.version && !s.link.Keeper() {
-		at := s.memberAt(next, s.servers.target())
-		first, why = former.move(next, at, rand.Float64())
-	}
-	s.servers.replace(next, first, why)
-	s.leaveServer()
-}
-
-// leaveServer closes the connection if its server is to be left. If there is none, since a
-// dial is on its way, the configuration is read again when there is one.
-func (s *Session) leaveServer() {
-	if why := s.servers.leaving(); why != nil {
-		s.link.Drop(why)
-	}
-}
-
-// memberAt is the server of e that is the present one, by its name or its address; "" if none
-// is, or none that is known by either.
-func (s *Session) memberAt(e ensemble, present target) string {
-	server, address := canonical(present.server), canonical(present.address)
-	for _, t := range s.resolve(e.servers) {
-		if canonical(t.server) == server || canonical(t.address) == address {
-			return t.server
-		}
-	}
-	return ""
-}
 
 // move decides whether a client leaves its server, which is at in next, or "" if it is not in
 // it, when former becomes next, where to it goes first, and why. chance is random, from 0 to 1.

@@ -94,11 +94,13 @@ type Options struct {
 	// /zookeeper/config) in place of those given to Connect, and follows its changes: a
 	// session on a server that was removed goes to another one at once, and when servers were
 	// added, enough sessions move there to balance the servers. A session moves with all that
-	// it holds. If none of the servers can be reached, those given to Connect are tried, too.
-	// Set it if clients can reach the addresses behind the semicolons of the configuration,
-	// and each server has one there; otherwise a warning is logged, and the list stays. On
-	// ClickHouse Keeper no session moves, as it would be lost. Default: off, as the addresses
-	// may be internal to the ensemble.
+	// it holds, and only after the other server has accepted a connection beside the present
+	// one; a client that cannot tell whether its server was removed stays. The servers given to
+	// Connect are tried between those of the configuration that have not answered yet, of which
+	// a warning is logged. Set it if clients can reach the addresses behind the semicolons of
+	// the configuration, and each server has one there; otherwise a warning is logged, and the
+	// list stays. On ClickHouse Keeper no session moves, as it would be lost. Default: off, as
+	// the addresses may be internal to the ensemble.
 	FollowEnsemble bool
 	// ReadOnly lets [Client.ReadSession], and so package cache and what is made of it, read
 	// from a server without a quorum while no other server can be reached: see

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"net"
 	"slices"
 	"sync"
 
@@ -19,29 +20,49 @@ type rotation struct {
 	// resolve returns the addresses of servers. It may take a while.
 	resolve func(servers []string) []target
 
-	// mu guards the fields below: the ensemble; its servers in this session's order, those that
-	// are tried besides when a round of them has failed, and how often they were replaced; the
-	// addresses of this round, how many of them have been tried, and the last one; whether the
-	// next round has the others, too; and why the last address is to be left: a dial of it may
-	// have been on its way when the servers were replaced.
+	reach *reachability
+	// mu guards the fields below: the ensemble; its servers in this session's order, and how
+	// often they were replaced; the addresses of this round, how many of them have been tried,
+	// the last one, and the remote address of the connection to it; how many rounds have begun;
+	// and what is to be done about the present server, and the address that is the first of the
+	// next round, until a round begins: a dial may have been on its way when the servers were
+	// replaced.
 	mu       sync.Mutex
 	of       ensemble
 	servers  []string
-	spare    []string
 	replaced int
 	round    []target
 	tried    int
 	last     target
-	again    bool
-	leave    error
+	remote   string
+	rounds   int
+	decision decision
+	ahead    *target
+}
+
+// decision is whether a session is to leave its server.
+type decision struct {
+	undecided *ensemble // the former ensemble, until the client knows which server it is at
+	first     []string  // the servers to go to, if one can be reached
+	leave     error     // why, nil if the session is to stay
+}
+
+// standing is where a session is, and what is to be done about it.
+type standing struct {
+	decision
+
+	target target
+	remote string
+	rounds int
+	// spare: the present server is not in the ensemble by name, and was tried besides.
+	spare bool
 }
 
 // newRotation makes a session's own random order, so that clients spread over
-// the servers. A session on trial has one round, of all servers.
-func newRotation(e ensemble, trial bool, resolve func(servers []string) []target, over func() bool, random *chance.Source) *rotation {
-	r := &rotation{over: over, random: random, resolve: resolve}
-	r.replace(e, nil, nil)
-	r.again = trial
+// the servers.
+func newRotation(e ensemble, reach *reachability, resolve func(servers []string) []target, over func() bool, random *chance.Source) *rotation {
+	r := &rotation{over: over, random: random, resolve: resolve, reach: reach}
+	r.replace(e, nil)
 	return r
 }
 
@@ -52,32 +73,46 @@ func (r *rotation) ensemble() ensemble {
 	return r.of
 }
 
-// leaving is why the present server is to be left, if it is.
-func (r *rotation) leaving() error {
+// stand is where the session is.
+func (r *rotation) stand() standing {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.leave
+	spare := len(r.round) > 0 && !slices.Contains(r.servers, r.last.server)
+	return standing{decision: r.decision, target: r.last, remote: r.remote, rounds: r.rounds, spare: spare}
 }
 
-// onSpare reports whether the last address is of a server that is tried only besides, and was
-// tried for that.
-func (r *rotation) onSpare() bool {
+// decide notes a decision about a standing, unless it is over.
+func (r *rotation) decide(at standing) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.round) > 0 && slices.Contains(r.spare, r.last.server)
+	if r.rounds == at.rounds {
+		r.decision = decision{first: at.first, leave: at.leave}
+	}
 }
 
-// replace takes the servers of e in place of the present ones, those of first ahead. The next
-// dial begins a round of them; leave is why there should be one, if it is not nil.
-func (r *rotation) replace(e ensemble, first []string, leave error) {
+// goTo makes to the first address of the next round, and the present one the second, unless the
+// standing is over; it reports whether it is not.
+func (r *rotation) goTo(to target, at standing) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.rounds == at.rounds {
+		r.ahead = &to
+	}
+	return r.rounds == at.rounds
+}
+
+// replace takes the servers of e in place of the present ones. The next dial begins a round of
+// them. former is the ensemble before, if the session is to leave its server for the change.
+func (r *rotation) replace(e ensemble, former *ensemble) {
 	order := slices.Clone(e.servers)
 	chance.Shuffle(r.random, order)
-	later := without(order, first)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.of, r.replaced = e, r.replaced+1
-	r.servers, r.spare = slices.Concat(without(order, later), later), without(e.given, e.servers)
-	r.round, r.tried, r.again, r.leave = nil, 0, false, leave
+	if former != nil && r.decision.undecided != nil {
+		former = r.decision.undecided
+	}
+	r.of, r.servers, r.replaced = e, order, r.replaced+1
+	r.round, r.tried, r.decision, r.ahead = nil, 0, decision{undecided: former}, nil
 }
 
 // without is list without the elements of those.
@@ -113,8 +148,10 @@ func (r *rotation) Next() (server string, allTried bool) {
 func (r *rotation) beginRound() bool {
 	r.mu.Lock()
 	over, servers, replaced := r.tried == len(r.round), r.servers, r.replaced
-	if r.again {
-		servers = slices.Concat(servers, r.spare)
+	if r.of.followed {
+		given := slices.Clone(r.of.given)
+		chance.Shuffle(r.random, given)
+		servers = r.reach.order(servers, given)
 	}
 	r.mu.Unlock()
 	if !over {
@@ -126,10 +163,19 @@ func (r *rotation) beginRound() bool {
 	if r.replaced != replaced {
 		return false
 	}
-	if len(round) > 1 && round[0].address == r.last.address { // it has just failed
+	if r.ahead != nil {
+		first := []target{*r.ahead}
+		if r.last.address != "" { // it was left in good health
+			first = append(first, r.last)
+		}
+		round = append(first, slices.DeleteFunc(round, func(t target) bool {
+			return slices.ContainsFunc(first, func(f target) bool { return f.address == t.address })
+		})...)
+	} else if len(round) > 1 && round[0].address == r.last.address { // it has just failed
 		round[0], round[1] = round[1], round[0]
 	}
-	r.round, r.tried, r.again, r.leave = round, 0, true, nil
+	r.round, r.tried, r.rounds = round, 0, r.rounds+1
+	r.decision, r.ahead = decision{}, nil
 	return true
 }
 
@@ -139,9 +185,19 @@ func (r *rotation) beginRound() bool {
 func (r *rotation) Connected() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.tried, r.again = len(r.round), false
+	r.tried = len(r.round)
+	r.reach.setAnswered(r.last.server)
 	if at := slices.Index(r.servers, r.last.server); at >= 0 {
 		r.servers = slices.Concat(r.servers[at+1:], r.servers[:at+1])
+	}
+}
+
+// dialed notes the remote address of a connection to the last address.
+func (r *rotation) dialed(remote net.Addr) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.remote = ""; remote != nil {
+		r.remote = remote.String()
 	}
 }
 

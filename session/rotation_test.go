@@ -23,7 +23,7 @@ func TestRotationTriesAllInItsOwnOrder(t *testing.T) {
 	orders := map[string]bool{}
 	for range 200 {
 		over := false
-		r := newRotation(ensemble{servers: list}, false, byName, func() bool { return over }, nil)
+		r := newRotation(ensemble{servers: list}, newReachability(), byName, func() bool { return over }, nil)
 		require.NoError(t, r.Init([]string{"zookeeper:2181"}))
 		var got []string
 		for range r.Len() {
@@ -69,7 +69,7 @@ func TestEachRoundTriesAllAddressesOfEachName(t *testing.T) {
 		}
 		return out
 	}
-	r := newRotation(ensemble{servers: []string{"one:2181", "three:2182", "192.0.2.1:2183"}}, false, resolve, func() bool { return false }, nil)
+	r := newRotation(ensemble{servers: []string{"one:2181", "three:2182", "192.0.2.1:2183"}}, newReachability(), resolve, func() bool { return false }, nil)
 	want := []string{"one:2181", "10.0.1.1:2182", "10.0.1.2:2182", "[::1]:2182", "192.0.2.1:2183"}
 	orders := map[string]bool{}
 	for range 100 {
@@ -97,7 +97,7 @@ func TestEachRoundTriesAllAddressesOfEachName(t *testing.T) {
 func TestAddressThatHasJustFailedIsNotTheNext(t *testing.T) {
 	book := newAddressBook(func(context.Context, string) ([]string, error) { return []string{"10.0.0.1", "10.0.0.2"}, nil })
 	resolve := func(servers []string) []target { return book.targets(context.Background(), servers, time.Second) }
-	r := newRotation(ensemble{servers: []string{"two:2181"}}, false, resolve, func() bool { return false }, nil)
+	r := newRotation(ensemble{servers: []string{"two:2181"}}, newReachability(), resolve, func() bool { return false }, nil)
 	last := ""
 	for range 200 {
 		next, _ := r.Next()
@@ -177,7 +177,7 @@ func TestNameThatIsNeverResolvedDelaysNoReconnection(t *testing.T) {
 // The servers are replaced while their names are resolved.
 func TestRotationWhoseServersAreReplacedMeanwhile(t *testing.T) {
 	entered, release := make(chan struct{}, 9), make(chan struct{})
-	r := newRotation(ensemble{servers: []string{"old1", "old2"}}, false, func(servers []string) []target {
+	r := newRotation(ensemble{servers: []string{"old1", "old2"}}, newReachability(), func(servers []string) []target {
 		entered <- struct{}{}
 		<-release
 		return byName(servers)
@@ -189,7 +189,8 @@ func TestRotationWhoseServersAreReplacedMeanwhile(t *testing.T) {
 		done <- server
 	}()
 	<-entered
-	r.replace(ensemble{servers: []string{"new1", "new2"}}, []string{"new2"}, nil)
+	r.replace(ensemble{servers: []string{"new1", "new2"}}, nil)
+	assert.True(t, r.goTo(target{server: "new2", address: "new2", alone: true}, r.stand()))
 	close(release)
 	assert.Equal(t, "new2", <-done)
 	again, _ := r.Next()

@@ -106,7 +106,7 @@ func newSession(ctx context.Context, c *Client, k kind) (*Session, error) {
 		c.setMaking(s)
 		defer c.setMaking(nil)
 	}
-	s.servers = newRotation(c.currentEnsemble(), trial, s.resolve, func() bool { return s.link.Ended() != nil }, c.random)
+	s.servers = newRotation(c.currentEnsemble(), c.reach, s.resolve, func() bool { return s.link.Ended() != nil }, c.random)
 	// go-zookeeper sees nothing but handshakes and pings: kilobytes do.
 	const buffer = 4 << 10
 	var err error
