@@ -13,25 +13,45 @@ import (
 // lookupFunc returns the addresses of a host.
 type lookupFunc = func(ctx context.Context, host string) ([]string, error)
 
-// Bounds of the time that the addresses of all servers may take, of which some are known.
+// Bounds of the time that an attempt to connect waits for the addresses of all servers, of
+// which some are known.
 const (
 	maxLookup      = 2 * time.Second
 	maxKnownLookup = 500 * time.Millisecond
 )
 
+// longestLookup bounds a lookup. An answer that comes later than an attempt to connect waits
+// for it is used by the next attempt.
+const longestLookup = 20 * time.Second
+
 // addressBook has the addresses of a client's servers, of which each has one name.
 type addressBook struct {
-	lookup lookupFunc // nil: names are dialed
+	lookup  lookupFunc      // nil: names are dialed
+	life    context.Context // of the lookups
+	running sync.WaitGroup  // the lookups
 
-	// mu guards known: the addresses of each host at its last successful lookup.
-	mu    sync.Mutex
-	known map[string][]string
+	// mu guards the fields below: the addresses of each host at its last successful lookup,
+	// and the lookup that is in flight.
+	mu       sync.Mutex
+	known    map[string][]string
+	inFlight map[string]*hostLookup
 }
 
-// newAddressBook makes a book that looks up the names in servers.
-func newAddressBook(lookup lookupFunc) *addressBook {
-	return &addressBook{lookup: lookup, known: map[string][]string{}}
+// hostLookup is a lookup of one host.
+type hostLookup struct {
+	began time.Time
+	done  chan struct{}
+	hosts []string // written once, with err, before done is closed
+	err   error
 }
+
+// newAddressBook makes a book that looks up the names in servers, while life lasts.
+func newAddressBook(life context.Context, lookup lookupFunc) *addressBook {
+	return &addressBook{lookup: lookup, life: life, known: map[string][]string{}, inFlight: map[string]*hostLookup{}}
+}
+
+// wait waits for the lookups, after the end of life and the last call of targets.
+func (b *addressBook) wait() { b.running.Wait() }
 
 // target is one address of a server.
 type target struct {
@@ -81,7 +101,7 @@ func (b *addressBook) targets(ctx context.Context, servers []string, timeout tim
 	return out
 }
 
-// limit is how long a lookup may take. Once an address is known, it is short: a name server
+// limit is how long an attempt to connect waits for a lookup. Once an address is known, it is short: a name server
 // that is away, or a name that does not exist, must not cost a session with something held.
 func (b *addressBook) limit(timeout time.Duration) time.Duration {
 	b.mu.Lock()
@@ -99,21 +119,14 @@ func (b *addressBook) addresses(ctx context.Context, server string, limit time.D
 	if b.lookup == nil || err != nil || net.ParseIP(host) != nil {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	hosts, err := b.lookup(ctx, host)
-	if err == nil && len(hosts) == 0 {
-		err = fmt.Errorf("%s has no address", host)
-	}
-	b.mu.Lock()
-	if err == nil {
-		b.known[host] = hosts
-	} else if hosts = b.known[host]; len(hosts) > 0 {
-		err = nil
-	}
-	b.mu.Unlock()
+	hosts, err := b.await(ctx, host, limit)
 	if err != nil {
-		return nil, fmt.Errorf("resolve %s: %w", host, err)
+		b.mu.Lock()
+		hosts = b.known[host]
+		b.mu.Unlock()
+		if len(hosts) == 0 {
+			return nil, fmt.Errorf("resolve %s: %w", host, err)
+		}
 	}
 	out := make([]string, len(hosts))
 	for i, h := range hosts {
@@ -122,4 +135,60 @@ func (b *addressBook) addresses(ctx context.Context, server string, limit time.D
 	out = slices.Compact(slices.Sorted(slices.Values(out))) // some resolvers repeat themselves
 	rand.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
 	return out, nil
+}
+
+// await waits for the addresses of host. A lookup that has been in flight for longer than
+// limit is waited for only while the client knows no address at all.
+func (b *addressBook) await(ctx context.Context, host string, limit time.Duration) ([]string, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	l, hurry := b.look(host)
+	if hurry {
+		limit -= time.Since(l.began)
+	}
+	timer := time.NewTimer(max(limit, 0))
+	defer timer.Stop()
+	select {
+	case <-l.done:
+		return l.hosts, l.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-timer.C:
+	}
+	return nil, fmt.Errorf("no answer for %v: %w", time.Since(l.began).Round(time.Millisecond), context.DeadlineExceeded)
+}
+
+// look returns the lookup of host that is in flight, or begins one, and reports whether some
+// address is known.
+func (b *addressBook) look(host string) (l *hostLookup, hurry bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l, hurry = b.inFlight[host], len(b.known) > 0
+	if l != nil {
+		return l, hurry
+	}
+	l = &hostLookup{began: time.Now(), done: make(chan struct{})}
+	b.inFlight[host] = l
+	// Waited for by wait; ends with life, or after longestLookup.
+	b.running.Go(func() { b.run(host, l) })
+	return l, hurry
+}
+
+// run is the lookup l of host.
+func (b *addressBook) run(host string, l *hostLookup) {
+	defer close(l.done)
+	ctx, cancel := context.WithTimeout(b.life, longestLookup)
+	defer cancel()
+	hosts, err := b.lookup(ctx, host)
+	if err == nil && len(hosts) == 0 {
+		err = fmt.Errorf("%s has no address", host)
+	}
+	l.hosts, l.err = hosts, err
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.inFlight, host)
+	if err == nil {
+		b.known[host] = hosts
+	}
 }

@@ -69,8 +69,9 @@ func Connect(ctx context.Context, servers string, o *Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("session: connect: %w", err)
 	}
-	c := &Client{opts: opts, ensemble: ensemble{given: hosts, servers: hosts}, book: newAddressBook(opts.Resolver), reach: newReachability(), random: chance.From(ctx), chroot: chroot, states: newStates(time.Now())}
+	c := &Client{opts: opts, ensemble: ensemble{given: hosts, servers: hosts}, reach: newReachability(), random: chance.From(ctx), chroot: chroot, states: newStates(time.Now())}
 	c.life, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	c.book = newAddressBook(c.life, opts.Resolver)
 	if c.reports = startReporter(c); c.reports != nil {
 		c.states.report = c.reports.postState
 	}
@@ -82,6 +83,7 @@ func Connect(ctx context.Context, servers string, o *Options) (*Client, error) {
 	if err != nil {
 		c.cancel()
 		c.loop.Wait()
+		c.book.wait()
 		c.states.set(State{Status: Closed, Since: time.Now(), Cause: err})
 		c.reports.wait()
 		return nil, fmt.Errorf("session: connect to %s: %w", servers, err)
@@ -240,6 +242,7 @@ func (c *Client) Close(ctx context.Context) error {
 			s.end(ErrClosed, true)
 		}
 		c.closingSessions.Wait()
+		c.book.wait()
 		c.states.set(State{Status: Closed, Since: time.Now(), Cause: ErrClosed})
 		c.reports.wait()
 		close(done)

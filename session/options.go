@@ -88,7 +88,9 @@ type Options struct {
 	// headless service have: each is tried as a server of its own, in random order, and
 	// the name is resolved again when all addresses of all servers have been tried, and
 	// after a connection. While a name cannot be resolved, the addresses last known are
-	// tried.
+	// tried. There is one call at a time for each name; ctx ends 20 s after its begin, and
+	// with the client. An answer that comes later than an attempt to connect waits for it,
+	// up to 2 s, is used by the next attempt.
 	Resolver func(ctx context.Context, host string) (addresses []string, err error)
 	// FollowEnsemble uses the servers of the ensemble's dynamic configuration (the znode
 	// /zookeeper/config) in place of those given to Connect, and follows its changes: a
