@@ -44,11 +44,13 @@ type Options struct {
 	// Semaphore has permits. A client that finds more waits beside the path, in
 	// "<path>.waiting", until few are ahead: every contender lists the queue, and n
 	// contenders that come at once would read n² names. The order is then that in which
-	// they come back to the path, which is that of their arrival, except that clients
-	// with a slow connection may be overtaken, and that one that waits beside the path
-	// and gives up lets a later one pass up to one and a half times MaxQueue others. The
-	// queue at the path may be two and a half times as long. Not for CuratorV2. Default:
-	// DefaultMaxQueue. Negative: all queue at the path.
+	// they come back to the path, which is that of their arrival, also if some of them
+	// give up or die. There are three exceptions: clients with a slow connection may be
+	// overtaken; while fewer than one and a half times MaxQueue wait, a client that
+	// comes may pass as many others as have given up; and if more neighbors than that
+	// give up, those behind them may pass others. The queue at the path may be two and a
+	// half times as long as MaxQueue. Not for CuratorV2. Default: DefaultMaxQueue.
+	// Negative: all queue at the path.
 	MaxQueue int
 	// Grace is the time for the function of [Mutex.Do] and [Semaphore.Do] to
 	// finish its work after the end of the context passed to Do: the function's

@@ -54,24 +54,26 @@ type Contender struct {
 	s            *session.Session
 	spec         Spec
 	node         session.Node
-	last         []string       // the listing of Enter, until the first use
-	since        time.Time      // the time of last; see applyRule
-	queue        znode.Queue    // the newest listing, up to the node
-	self         *session.Watch // on the own node, after a long wait
-	predecessors predecessors   // watches on contenders ahead
-	dir          *session.Seen  // see DirData
-	cuts         int            // consecutive connections lost during a request for watches
+	last         []string          // the listing of Enter, until the first use
+	since        time.Time         // the time of last; see applyRule
+	queue        znode.Queue       // the newest listing, up to the node
+	self         *session.Watch    // on the own node, after a long wait
+	predecessors predecessors      // watches on contenders ahead
+	dir          *session.Seen     // see DirData
+	cuts         int               // consecutive connections lost during a request for watches
+	event        session.EventType // of the watch that ended the last awaitAny; 0: none did
 	waiting      *observing.Wait
 	// deleted: the node is gone, and only a stranger can have a node of its name.
 	deleted bool
 
 	// crowded: the queue was too long; see awaitAdmission. found is its length when the
-	// contender came, place the contender's in the room, and before is the name of the
-	// place for whose end it waits.
-	crowded bool
-	found   int
-	place   *Contender
-	before  string
+	// contender came, place the contender's in the room, and before is the number of the
+	// place for whose end it waits: behind is how much that is less than it was at first.
+	// full: as many places as the contender lets go ahead were taken when it came.
+	crowded, full  bool
+	found          int
+	place          *Contender
+	before, behind int32
 	// rank is the place of a contender with a rank until the grant. out: it has no node in the
 	// queue; see awaitRanked.
 	rank *Contender
@@ -139,7 +141,7 @@ func (c *Contender) awaitTurn(ctx context.Context) error {
 		}
 		if d.Granted {
 			c.predecessors.abandonAll()
-			c.leaveRoom()
+			c.endPlace()
 			return nil
 		}
 	}

@@ -19,7 +19,7 @@ import (
 //
 // The places are numbered, and each contender waits for the end of the one that is a
 // fixed number of places ahead: for one deletion, and without a listing. A place ends
-// with the grant, or when its contender gives up.
+// with the grant, or when its contender gives up; see [Contender.awaitPlaces].
 //
 // The room decides only when a contender enters the queue, never who is granted. So a
 // missing or repeated place, or a room that is deleted, costs order and no more.
@@ -55,50 +55,6 @@ func (r *Room) ahead() int32 { return int32(r.limit + r.limit/2) }
 
 func (r *Room) placePath(n int32) string { return znode.Join(r.path, znode.PlaceName(n)) }
 
-// awaitAdmission moves the contender to the room, waits there, and enters the queue again.
-// It can be called again after the end of ctx.
-func (c *Contender) awaitAdmission(ctx context.Context) error {
-	if err := c.GoOutside(ctx); err != nil || !c.crowded {
-		return err
-	}
-	c.waiting.Queued(c.place.node.Path, c.found-1)
-	for admitted := false; !admitted; {
-		d, err := c.place.awaitDecision(ctx, Decision{Watch: []string{c.before}, Enough: true})
-		if err != nil && !errors.Is(err, session.ErrNoAuth) {
-			return err
-		}
-		// A place that may not be read keeps no contender waiting.
-		admitted = d.Granted || err != nil
-	}
-	c.place.predecessors.abandonAll()
-	if err := c.join(ctx); err != nil {
-		return err
-	}
-	c.crowded = false
-	return nil
-}
-
-// GoOutside moves the contender to the room if the queue was too long when it came, and it
-// has not moved yet. Await does so too: GoOutside is for a contender that may wait much
-// later, and is to come before those that come until then.
-func (c *Contender) GoOutside(ctx context.Context) error {
-	if !c.crowded || c.place != nil {
-		return nil
-	}
-	switch err := c.takePlace(ctx); {
-	case errors.Is(err, session.ErrNoAuth):
-		c.crowded = false // no room for this client: it stays in the queue
-		return nil
-	case err != nil:
-		return err
-	}
-	c.leaveQueue()
-	return nil
-}
-
-// inQueue reports whether the contender has a node in the queue.
-func (c *Contender) inQueue() bool { return !c.out && (!c.crowded || c.place == nil) }
-
 // takePlace takes the next place of the room. The numbers are versions of the room's data,
 // which each contender writes, so that the name of the place ahead is known.
 func (c *Contender) takePlace(ctx context.Context) error {
@@ -110,7 +66,7 @@ func (c *Contender) takePlace(ctx context.Context) error {
 		if err == nil {
 			var node session.Node
 			if node, err = c.createPlace(ctx, room.placePath(stat.Version), data); err == nil {
-				c.before = znode.Base(room.placePath(stat.Version - room.ahead()))
+				c.before, c.full = stat.Version-room.ahead(), stat.NumChildren >= room.ahead()
 				c.place = &Contender{s: c.s, spec: Spec{Dir: room.path}, node: node, predecessors: newPredecessors()}
 				c.shown.Store(&node)
 				return nil

@@ -102,6 +102,7 @@ func (a *predecessors) takeEvent() (string, session.Event, bool) {
 // a fast queue, this watch would be one request in five, and a hold finds out
 // within the same period anyway.
 func (c *Contender) awaitAny(ctx context.Context, names []string) (gone []string, waited bool, err error) {
+	c.event = 0
 	gone, err = c.predecessors.watchOnly(ctx, c.s, c.spec.Dir, names)
 	switch {
 	case err != nil && ctx.Err() == nil && c.s.Err() == nil && (session.NotSent(err) || session.Unanswered(err)):
@@ -118,7 +119,7 @@ func (c *Contender) awaitAny(ctx context.Context, names []string) (gone []string
 	defer slow.Stop()
 	for {
 		if name, ev, ok := c.predecessors.takeEvent(); ok {
-			if ev.Type == session.EventDeleted {
+			if c.event = ev.Type; c.event == session.EventDeleted {
 				gone = append(gone, name)
 			}
 			return gone, true, nil
