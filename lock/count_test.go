@@ -76,25 +76,30 @@ func TestWaiterAsksNothingWhenTheHolderBeforeItReleases(t *testing.T) {
 }
 
 // A waiter sends four requests, in two round trips, whatever the length of the queue; the
-// first waiter sends three. A Mutex that does not know yet how long the queue is asks for
-// that first, with one more request and round trip. After a long wait the waiter also
-// watches its own node, with one more request.
+// first waiter sends three. A Mutex that has not seen the queue for a heartbeat period asks
+// for its length first, with one more request and round trip: here all of them at first, and
+// then the two that were granted, after a long wait, without a listing. After a long wait the
+// waiter also watches its own node, with one more request.
 func TestWaitingCostsTwoRoundTripsWhateverTheQueue(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		first := lock.New(w.Client(), dir, nil)
-		mutexes, clients := make([]*lock.Mutex, 20), make([]*session.Client, 20)
+		mutexes, clients := make([]*lock.Mutex, 8), make([]*session.Client, 8)
 		for i := range mutexes {
 			clients[i] = w.Client()
 			mutexes[i] = lock.New(clients[i], dir, nil)
 		}
-		for _, more := range []int{1, 0} {
+		for _, unknown := range []bool{true, false} {
 			h := w.lock(first)
 			outs := []<-chan won{}
 			for i, m := range mutexes {
 				w.ResetStats()
 				outs = append(outs, w.startLock(w.Ctx, m))
+				more := 0
+				if unknown || i < 2 {
+					more = 1
+				}
 				want := world.Requests(map[string]int{"create2": 1, "getChildren2": 1, "getData": min(i+1, 2) + more})
-				require.Equal(w, want, w.Server.Stats().BySession[w.ID(clients[i])])
+				require.Equal(w, want, w.Server.Stats().BySession[w.ID(clients[i])], "%d", i)
 			}
 			w.Pass(time.Second)
 			w.ResetStats()

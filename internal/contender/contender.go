@@ -209,6 +209,9 @@ func (c *Contender) position(ctx context.Context, children []string) (q znode.Qu
 		if err != nil {
 			return q, -1, err
 		}
+		if room := c.spec.Room; room != nil && c.place == nil {
+			room.noteLength(len(children))
+		}
 	}
 	q = znode.Parse(children, c.spec.Markers...)
 	if c.spec.Order != nil {

@@ -69,7 +69,7 @@ type firstReads struct{ names, data *session.Future[session.Seen] }
 // permission: a contender that may not list must fail before there is another one.
 func (c *Contender) startReads() (r firstReads) {
 	room := c.spec.Room
-	if room == nil || c.place != nil || room.isShort() {
+	if room == nil || c.place != nil || room.isShort(c.s.Heartbeat()) {
 		r.names = c.s.StartChildren(c.spec.Dir, false)
 	}
 	if c.spec.ReadDir || r.names == nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
@@ -26,8 +27,14 @@ import (
 type Room struct {
 	path  string
 	limit int
-	// found is how many contenders the last one of this client found; 0: unknown.
-	found atomic.Int32
+	// seen is what the last contender of this client found; nil: there was none.
+	seen atomic.Pointer[sighting]
+}
+
+// sighting is the length of a queue at a time.
+type sighting struct {
+	length int
+	at     time.Time
 }
 
 // NewRoom makes the Room at path, beside its queue, for a queue of more than limit
@@ -39,15 +46,19 @@ func NewRoom(path string, limit int) *Room {
 	return &Room{path: path, limit: limit}
 }
 
-// isShort reports whether the queue was short when this client last saw it: then a
-// contender lists it at once. Otherwise it asks for the length first.
-func (r *Room) isShort() bool {
-	n := int(r.found.Load())
-	return n > 0 && n <= r.limit
+// isShort reports whether the queue was short when this client last saw it, less than
+// period ago: then a contender lists it at once. Otherwise it asks for the length first.
+//
+// The memory ends, because clients that come back after a pause may come together, to a
+// queue that has become long: each would list it whole. Within a heartbeat period, the age
+// until which a listing may be used, the client's last visit still says something.
+func (r *Room) isShort(period time.Duration) bool {
+	seen := r.seen.Load()
+	return seen != nil && seen.length <= r.limit && time.Since(seen.at) < period
 }
 
 // noteLength notes the length of the queue.
-func (r *Room) noteLength(n int) { r.found.Store(int32(min(n, 1<<30))) }
+func (r *Room) noteLength(n int) { r.seen.Store(&sighting{n, time.Now()}) }
 
 // ahead is how many places ahead that place is whose end a contender waits for. It is
 // more than limit: while contenders come out of the room, new ones find the queue full.

@@ -10,6 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/internal/contender"
+	pause "github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -288,42 +289,81 @@ func TestListShowsThoseInTheRoom(t *testing.T) {
 	})
 }
 
-// The bytes sent to n contenders that come at once grow with n, not with its square.
-func TestManyContendersAtOnceReadLittle(t *testing.T) {
+// A client that comes back within a heartbeat period lists the queue at once, if the queue was
+// short: that saves a round trip. A client that comes back later asks for the length first:
+// the queue may have become long, for many such clients at the same moment.
+func TestShortQueueIsRememberedForAHeartbeatPeriod(t *testing.T) {
 	inWorld(t, func(w *world) {
-		sent := map[int]int64{}
-		for _, n := range []int{100, 200, 400} {
-			outs := make(chan *contender.Contender, n)
-			sessions := make([]*session.Session, n)
-			for i := range sessions {
-				sessions[i] = w.session()
-			}
-			holder := w.enter(w.s, spec())
+		sp, last := crowdedSpec(), w.s
+		enter := func() map[string]int {
 			w.srv.ResetStats()
-			for _, s := range sessions {
-				sp := crowdedSpec()
-				// The bubble waits for it; it ends with its turn.
-				go func() {
-					c, err := contender.Enter(w.ctx, s, sp)
-					if err == nil {
-						err = c.Await(w.ctx)
-					}
-					if err != nil {
-						w.Error(err)
-					}
-					outs <- c
-				}()
-			}
-			synctest.Wait()
-			require.NoError(w, holder.Leave(w.ctx))
-			for range n {
-				require.NoError(w, (<-outs).Leave(w.ctx))
-			}
-			sent[n] = w.srv.Stats().BytesSent / int64(n)
+			require.NoError(w, w.enter(last, sp).Leave(w.ctx))
+			out := w.requestsOf(last)
+			delete(out, "delete")
+			return out
 		}
-		w.Log("bytes for each of n contenders:", sent)
-		// Without the room, each reads 6,400 bytes with 100 contenders, and 23,200 with 400.
-		// With it the figure depends on how many enter before the first has seen the crowd.
-		require.Less(w, sent[400], int64(23_200/2))
+		require.NoError(w, w.enter(w.s, spec()).Leave(w.ctx)) // makes the path
+		asks, lists := map[string]int{"create2": 1, "getData": 1}, map[string]int{"create2": 1, "getChildren2": 1}
+		require.Equal(w, asks, enter())
+		require.Equal(w, lists, enter())
+		time.Sleep(w.s.Heartbeat() - 1)
+		require.Equal(w, lists, enter())
+		for range 3 * limit {
+			w.await(w.ctx, w.session(), crowdedSpec())
+		}
+		time.Sleep(w.s.Heartbeat())
+		require.Equal(w, asks, enter())
 	})
+}
+
+// The bytes sent to n contenders that come at once grow with n, not with its square: also if
+// they have used the queue before, a while ago.
+func TestManyContendersAtOnceReadLittle(t *testing.T) {
+	for _, warm := range []bool{false, true} {
+		inWorld(t, func(w *world) {
+			sent := map[int]int64{}
+			for _, n := range []int{100, 200, 400} {
+				sent[n] = w.bytesForEach(n, warm)
+			}
+			w.Log("bytes for each of n contenders:", sent, "warm:", warm)
+			// Without the room, each reads 6,400 bytes with 100 contenders, and 23,200 with 400.
+			// With it the figure depends on how many enter before the first has seen the crowd.
+			require.Less(w, sent[400], int64(23_200/2))
+		})
+	}
+}
+
+// bytesForEach is how many bytes are sent to each of n contenders that come at once, and have
+// their turns.
+func (w *world) bytesForEach(n int, warm bool) int64 {
+	outs := make(chan *contender.Contender, n)
+	sessions, specs := make([]*session.Session, n), make([]contender.Spec, n)
+	for i := range sessions {
+		sessions[i], specs[i] = w.session(), crowdedSpec()
+		if warm {
+			require.NoError(w, w.enter(sessions[i], specs[i]).Leave(w.ctx))
+		}
+	}
+	pause.Pause(w.s.Heartbeat())
+	holder := w.enter(w.s, spec())
+	w.srv.ResetStats()
+	for i, s := range sessions {
+		// The bubble waits for it; it ends with its turn.
+		go func() {
+			c, err := contender.Enter(w.ctx, s, specs[i])
+			if err == nil {
+				err = c.Await(w.ctx)
+			}
+			if err != nil {
+				w.Error(err)
+			}
+			outs <- c
+		}()
+	}
+	synctest.Wait()
+	require.NoError(w, holder.Leave(w.ctx))
+	for range n {
+		require.NoError(w, (<-outs).Leave(w.ctx))
+	}
+	return w.srv.Stats().BytesSent / int64(n)
 }
