@@ -45,7 +45,16 @@ func (c *Contender) findAmong(ctx context.Context, path string) (ahead int, foun
 	if path != znode.Join(c.spec.Dir, znode.Base(path)) {
 		all, _, err := listTries(ctx, c.s, c.spec.Dir, c.spec.Room.path, c.spec.Markers)
 		i := slices.IndexFunc(all, func(l Listed) bool { return l.Node.Path == path })
-		return i, i >= 0, err
+		if i < 0 {
+			return 0, false, err
+		}
+		ahead = 0
+		for _, l := range once(all[:i]) {
+			if znode.OwnerOf(l.Name) != znode.OwnerOf(all[i].Name) {
+				ahead++
+			}
+		}
+		return ahead, true, err
 	}
 	children, _, err := c.s.Children(ctx, c.spec.Dir)
 	if err != nil && !errors.Is(err, session.ErrNoNode) {

@@ -25,10 +25,14 @@ const listings = 4
 // in the room, "" for none, follow in the order of their arrival.
 // A contender that left between the listing and the reading may have made way for
 // another, so the queue is then listed again, a few times at most.
+//
+// Each contender is there once, although it may have several znodes: in the queue and in
+// the room until it is granted, and where the reply to a creation or a deletion was lost,
+// also a former one that is being deleted.
 func List(ctx context.Context, s *session.Session, dir, room string, markers []string) ([]Listed, error) {
 	out, whole, err := listTries(ctx, s, dir, room, markers)
 	if err != nil || len(out) > 0 || !whole {
-		return out, err
+		return once(out), err
 	}
 	// A server that lags behind, and a leader without followers, would deny contenders
 	// that a majority has confirmed.
@@ -36,11 +40,37 @@ func List(ctx context.Context, s *session.Session, dir, room string, markers []s
 		out, _, err = listTries(ctx, s, dir, room, markers)
 		return err
 	})
-	return out, err
+	return once(out), err
 }
 
-// listTries lists until no contender leaves meanwhile, at most listings times. whole is
-// false if contenders have left each time.
+// once leaves each contender of a listing in it once: with its first node in the queue, which
+// is ahead of others as long as it exists, or else with its last place in the room. The names
+// of other libraries' contenders that have no id are left alone.
+func once(all []Listed) []Listed {
+	first, last := make(map[string]int, len(all)), make(map[string]int, len(all))
+	for i, l := range all {
+		owner := znode.OwnerOf(l.Name)
+		if _, known := first[owner]; !known {
+			first[owner] = i
+		}
+		last[owner] = i
+	}
+	out := make([]Listed, 0, len(all))
+	for i, l := range all {
+		owner := znode.OwnerOf(l.Name)
+		shown := first[owner]
+		if all[shown].Outside {
+			shown = last[owner]
+		}
+		if i == shown || owner == "" {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// listTries lists all znodes until no contender leaves meanwhile, at most listings times.
+// whole is false if contenders have left each time.
 func listTries(ctx context.Context, s *session.Session, dir, room string, markers []string) (out []Listed, whole bool, err error) {
 	for range listings {
 		out, whole, err = listOnce(ctx, s, dir, room, markers)
@@ -82,7 +112,7 @@ func listOnce(ctx context.Context, s *session.Session, dir, room string, markers
 	if err == nil && len(places) > 0 {
 		var waiting []Listed
 		waiting, err = readPlaces(ctx, s, room, places, markers)
-		out = append(out, withoutAdmitted(waiting, out)...)
+		out = append(out, waiting...)
 	}
 	return out, len(out) >= len(list), err
 }

@@ -59,10 +59,14 @@ func (c *Contender) enterRanked(ctx context.Context) error {
 	return nil
 }
 
-// newName is a new name for the queue.
+// newName is a new name for the queue. The names of a contender, one after the other, tell
+// that they are those of one: see [List].
 func (c *Contender) newName() string {
-	if c.rank != nil {
+	switch {
+	case c.rank != nil:
 		return c.spec.Rank.Name(znode.Base(c.rank.node.Path))
+	case c.node.Path != "":
+		return znode.Renamed(znode.Base(c.node.Path), c.spec.Name())
 	}
 	return c.spec.Name()
 }

@@ -70,7 +70,7 @@ func (r *Room) placePath(n int32) string { return znode.Join(r.path, znode.Place
 // which each contender writes, so that the name of the place ahead is known.
 func (c *Contender) takePlace(ctx context.Context) error {
 	room := c.spec.Room
-	c.name = c.spec.Name()
+	c.name = c.newName()
 	data := znode.PlaceData(c.name, c.spec.Data)
 	for lost := 0; ; lost++ {
 		stat, err := c.s.Set(ctx, room.path, nil, -1)
@@ -87,7 +87,7 @@ func (c *Contender) takePlace(ctx context.Context) error {
 		case errors.Is(err, session.ErrNoNode): // missing, or just deleted: an empty container may be
 			err = c.s.EnsurePath(ctx, room.path, session.Container, &session.CreateOptions{ACL: c.spec.ACL})
 		case errors.Is(err, session.ErrNodeExists), errors.Is(err, session.ErrUnknownOutcome), session.NotSent(err):
-			err = nil // another number
+			err = nil // another number, and the same name: List shows the newest place
 		}
 		if err == nil && lost > 0 {
 			err = c.s.BackOff(ctx, lost-1)
@@ -138,13 +138,4 @@ func readPlaces(ctx context.Context, s *session.Session, room string, names, mar
 	}
 	slices.SortFunc(out, func(a, b Listed) int { return cmp.Compare(a.Node.Stat.Czxid, b.Node.Stat.Czxid) })
 	return out, nil
-}
-
-// withoutAdmitted leaves out of the contenders in a room those that are in the queue.
-func withoutAdmitted(waiting, queue []Listed) []Listed {
-	admitted := make(map[string]bool, len(queue))
-	for _, q := range queue {
-		admitted[znode.Unnumbered(q.Name)] = true
-	}
-	return slices.DeleteFunc(waiting, func(l Listed) bool { return admitted[l.Name] })
 }

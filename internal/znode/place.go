@@ -29,6 +29,32 @@ func ParsePlace(data []byte, markers ...string) (e Entry, own []byte, ok bool) {
 	return Entry{}, nil, false
 }
 
-// Unnumbered is the name of a contender in a queue without its number: the name in its
-// place, if it came from the waiting room.
+// Unnumbered is the name of a contender in a queue without its number.
 func Unnumbered(name string) string { return name[:max(0, len(name)-Digits)] }
+
+// ownerLength is how long the part of a contender's name is that all names of this contender
+// share: of a protected name, "_c_" and half of the UUID.
+const ownerLength = 3 + UUIDLength/2
+
+// Renamed is another name of the contender called name, made of a fresh name of the same
+// form: no znode of this contender has the name yet, and [OwnerOf] tells that it is the same
+// contender's.
+func Renamed(name, fresh string) string {
+	owner := OwnerOf(name)
+	if owner == "" || OwnerOf(fresh) == "" {
+		return fresh
+	}
+	return owner + fresh[ownerLength:]
+}
+
+// OwnerOf is the part of a contender's name that its other names share, with or without
+// number; "" for a name without an id.
+func OwnerOf(name string) string {
+	if len(name) <= ownerLength {
+		return ""
+	}
+	if owner := name[:ownerLength]; IsHex(strings.TrimPrefix(owner, protectedPrefix), "-") {
+		return owner
+	}
+	return ""
+}

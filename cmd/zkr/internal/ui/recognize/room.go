@@ -2,6 +2,7 @@ package recognize
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
@@ -18,19 +19,22 @@ func (l *looker) addOutside(t *Thing, s *spot, markers []string) {
 	}
 	inQueue := make(map[string]bool, len(t.Queue))
 	for _, c := range t.Queue {
-		inQueue[znode.Unnumbered(znode.Base(c.Path))] = true
+		inQueue[znode.OwnerOf(znode.Base(c.Path))] = true
 	}
-	var outside []*Contender
+	outside := make(map[string]*Contender)
 	for place := range room.children.all() {
 		e, own, ok := znode.ParsePlace(place.Data, markers...)
-		if !ok || inQueue[e.Name] {
+		owner := cmp.Or(znode.OwnerOf(e.Name), place.Path)
+		if !ok || inQueue[owner] {
 			continue
 		}
 		c := l.readContender(t, place, e)
 		c.ID, c.Outside = idIn(&Node{Data: own}), true
-		outside = append(outside, c)
+		// After a lost reply a contender may have two places for a moment: the newer one counts.
+		if former := outside[owner]; former == nil || former.Token < c.Token {
+			outside[owner] = c
+		}
 	}
-	slices.SortFunc(outside, func(a, b *Contender) int { return cmp.Compare(a.Token, b.Token) })
-	t.Queue = append(t.Queue, outside...)
+	t.Queue = append(t.Queue, slices.SortedFunc(maps.Values(outside), func(a, b *Contender) int { return cmp.Compare(a.Token, b.Token) })...)
 	room.claimTree(t)
 }

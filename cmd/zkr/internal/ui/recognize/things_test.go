@@ -72,6 +72,10 @@ func TestLocks(t *testing.T) {
 			"/l/" + lk(1, 7) + " e1 =ann", "/l/" + lk(2, 9) + " e2 =bob", "/l.waiting", place(1, "_c_"+uuid(2)+"-lock-", "bob"),
 			place(3, "_c_"+uuid(3)+"-lock-", "cid"), place(4, "_c_"+uuid(4)+"-lock-", "dot"), "/l.waiting/stranger =x",
 		}, "mutex? /l: held by ann, 3 wait\n"},
+		{"contenders outside with two znodes, one of which is being deleted", []string{
+			"/l/" + lk(1, 7) + " e1 =ann", "/l/" + lk(2, 9) + " e2 =bob", "/l.waiting", place(1, "_c_"+uuid(2)[:18]+"-8000-000000000001-lock-", "bob"),
+			place(3, "_c_"+uuid(3)+"-lock-", "cid"), place(4, "_c_"+uuid(3)+"-lock-", "cid"),
+		}, "mutex? /l: held by ann, 2 wait\n"},
 		{"broken before", []string{
 			"/l/" + lk(1, 7) + " e1 =ann", "/l.breaks", `/l.breaks/0000000000000011 ={"format":1,"holder":"bob","token":17,"by":"op","reason":"hangs"}`,
 			"/l.breaks/0000000000000012 =garbage", `/l.breaks/0000000000000013 ={"format":1,"holder":"bob","token":17,"by":"op","reason":"hangs"}`,
