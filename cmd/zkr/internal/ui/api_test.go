@@ -132,7 +132,7 @@ func (d told) words() (out []string) {
 	if j := d.Job; j != nil {
 		say("%d running %d left %d dead %d failed %d missing", j.Running, j.Left, j.Dead, j.Failed, j.Missing)
 		for _, w := range j.Workers {
-			say("%s %s", w.Name, w.State)
+			out = append(out, w.State+" "+w.Name)
 		}
 	}
 	return append(out, d.shared()...)
@@ -185,6 +185,10 @@ func same(t *testing.T, v *ui.View, url string) {
 		if len(d.Queue) > 0 { // a row of a table, and a page of its own with the queue
 			has(t, shown, d.State, d.Path)
 			_, text, _ := get(t, url+"/tree?path="+neturl.QueryEscape(d.Path))
+			shown += words(joined(mainPart(t, text)))
+		}
+		if d.Kind == string(recognize.Job) || d.Kind == string(recognize.Service) { // their lists have the workers and the instances
+			_, text, _ := get(t, url+pageOf(recognize.Kind(d.Kind))+"?path="+neturl.QueryEscape(d.Path))
 			shown += words(joined(mainPart(t, text)))
 		}
 		for _, want := range d.words() {

@@ -118,10 +118,10 @@ func alike(t *testing.T, b *browser.Browser, url string) {
 	const beside = "Math.abs(e.querySelector('.state').getBoundingClientRect().top - e.querySelector('.path').getBoundingClientRect().top) < 8"
 	assert.Equal(t, "true,true", p.Eval(every("article header", beside)), "each state is in the line of its path, also of a guess")
 	open("/services")
-	columns := every("table", "[...e.querySelectorAll('th')].map((c) => Math.round(c.getBoundingClientRect().left)).join(' ')")
+	columns := every(".entry:not(.head)", "[...e.children].map((c) => Math.round(c.getBoundingClientRect().left)).join(' ')")
 	first, second, ok := strings.Cut(p.Eval(columns), ",")
 	assert.True(t, ok)
-	assert.Equal(t, first, second, "tables have the same columns")
+	assert.Equal(t, first, second, "rows have the same columns")
 }
 
 func changes(t *testing.T, b *browser.Browser, s *stage, url string) {

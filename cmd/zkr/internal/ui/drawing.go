@@ -45,7 +45,7 @@ func (d *drawing) drawPage() ([]web.Block, error) {
 		out = append(out, d.renderBlock("refused", "", d.Refused))
 		return out, d.err
 	}
-	out = append(out, d.page.draw(d)...)
+	out = append(out, d.drawContent()...)
 	if d.Health.Stale && !d.page.aside {
 		for i := range out {
 			out[i].AsOf = d.Health.AsOf
@@ -54,6 +54,12 @@ func (d *drawing) drawPage() ([]web.Block, error) {
 	}
 	return out, d.err
 }
+
+// Here is the address of the page without parameters.
+func (d *drawing) Here() string { return d.page.at }
+
+// Name is the name of the page in the menu.
+func (d *drawing) Name() string { return d.page.name }
 
 // renderBlock fills in the template with this name.
 func (d *drawing) renderBlock(name, class string, data any) web.Block {
@@ -81,7 +87,7 @@ func (d *drawing) drawThing(t *recognize.Thing) web.Block {
 	case recognize.Group, recognize.Queue:
 		class = "half"
 	}
-	return d.renderKeyed("thing", string(t.Kind)+" "+escapePath(t.Path), class, t)
+	return d.renderKeyed("thing", keyOfBlock(t), class, t)
 }
 
 // escapePath writes a path in unambiguous characters.
@@ -102,9 +108,10 @@ func templateFuncs() template.FuncMap {
 		"ago":      web.Ago,
 		"held":     heldBy,
 		"node":     nodeURL,
-		"breaking": breaking, "actionURL": actionURL,
+		"breaking": breaking, "actionURL": actionURL, "list": listURL,
 		"text":  func(s string) string { return recognize.Text([]byte(s), 300) },
 		"id":    func(s string) string { return recognize.Text([]byte(s), 80) },
+		"brief": brief,
 		"split": splitPath,
 		"count": formatCount,
 		"add":   func(a, b int) int { return a + b },
@@ -124,6 +131,20 @@ func templateFuncs() template.FuncMap {
 		},
 		"few": firstElements, "jobparts": jobParts, "taskparts": taskParts,
 	}
+}
+
+// brief is the beginning of data, with at most this many characters: data of any kind
+// takes a bounded part of a page.
+func brief(most int, data any) string {
+	raw, known := data.([]byte)
+	if !known {
+		raw = []byte(fmt.Sprint(data))
+	}
+	text := []rune(recognize.Text(raw, most))
+	if len(text) > most+1 {
+		return string(text[:most]) + "…"
+	}
+	return string(text)
 }
 
 // parted is a path with its last element, the important one, apart.

@@ -1,6 +1,8 @@
 package ui
 
 import (
+	"slices"
+
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 )
 
@@ -42,8 +44,9 @@ func facetsOf(t *recognize.Thing) (out []string) {
 
 // parseFacet is a facet by its name; "" for anything else.
 func parseFacet(name string) string {
-	switch name {
-	case facetProblem, facetHeld, facetLed, facetWaited, facetFree, facetLeadless:
+	all := slices.Concat(taskOrder(), workerOrder())
+	all = append(all, facetProblem, facetHeld, facetLed, facetWaited, facetFree, facetLeadless, facetReady, facetDisabled, facetBroken, facetDown)
+	if slices.Contains(all, name) {
 		return name
 	}
 	return ""

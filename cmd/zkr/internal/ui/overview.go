@@ -24,7 +24,7 @@ func (d *drawing) drawOverview() []web.Block {
 		for _, t := range shown {
 			out = append(out, d.drawMatch(t))
 		}
-		return d.endList(out, p.All, p)
+		return d.endList(out, d.pageEmpty(), p)
 	}
 	out := []web.Block{
 		d.renderBlock("problems", "", d.listProblems()),
@@ -196,7 +196,7 @@ func (d *drawing) drawSessions() []web.Block {
 	for _, s := range shown {
 		out = append(out, d.renderKeyed("session", s.ID.String(), "half", d.withConnection(s)))
 	}
-	return d.endList(out, len(fitting), p)
+	return d.endList(out, d.pageEmpty(), p)
 }
 
 // sessionFits reports whether something of a session has the words of the filter.

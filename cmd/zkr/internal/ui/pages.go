@@ -13,36 +13,46 @@ import (
 type page struct {
 	at, name string
 	hint     string // in the filter
-	about    string // the missing things, for an empty page
+	about    string // of the page, in its heading
 	kinds    []recognize.Kind
 	draw     func(*drawing) []web.Block
-	node     bool // about a single znode
-	aside    bool // does not depend on the tree
+	// list draws what belongs to the thing that the parameter path names; nil for none.
+	list     func(*drawing, *recognize.Thing) []web.Block
+	listHint string // in the filter of the list
+	// try is a command that makes what an empty page lacks; nil for none.
+	try func(root string) string
+	// most is the number of things on a page; 0: perPage.
+	most  int
+	node  bool // about a single znode
+	aside bool // does not depend on the tree
 }
 
 // menuPages are in the order of the menu.
 func menuPages() []*page {
 	return []*page{
 		{at: "/", name: "Overview", hint: "Filter what is here", draw: (*drawing).drawOverview},
-		{at: "/locks", name: "Locks", hint: "Filter by path, holder, session", draw: (*drawing).drawTable, kinds: []recognize.Kind{recognize.Mutex, recognize.RWLock, recognize.Semaphore},
+		{at: "/locks", name: "Locks", hint: "Filter by path, holder, session", draw: (*drawing).drawLocks, try: tryAt("zkr lock PATH -- sleep 60", "/locks/demo"), kinds: []recognize.Kind{recognize.Mutex, recognize.RWLock, recognize.Semaphore},
 			about: "Mutexes, read/write locks and semaphores, with holders and waiters, and the contender that each waiter waits for. A lock is shown while a client holds it or waits for it."},
-		{at: "/elections", name: "Elections", hint: "Filter by path, candidate, session", draw: (*drawing).drawTable, kinds: []recognize.Kind{recognize.Election},
+		{at: "/elections", name: "Elections", hint: "Filter by path, candidate, session", draw: (*drawing).drawLocks, try: tryAt("zkr elect PATH -- sleep 60", "/election/demo"), kinds: []recognize.Kind{recognize.Election},
 			about: "The leader of each election, the time since its start, and the next candidates."},
-		{at: "/barriers", name: "Barriers", hint: "Filter by path, party", draw: (*drawing).drawList, kinds: []recognize.Kind{recognize.Barrier, recognize.Double, recognize.Gate},
+		{at: "/barriers", name: "Barriers", hint: "Filter by path, party", draw: (*drawing).drawList, try: tryAt("zkr barrier gate set PATH", "/gates/demo"), kinds: []recognize.Kind{recognize.Barrier, recognize.Double, recognize.Gate},
 			about: "Gates that are closed, and barriers with the parties that have arrived and the number of missing parties."},
-		{at: "/counters", name: "Counters", hint: "Filter by path", draw: (*drawing).drawList, kinds: []recognize.Kind{recognize.Counter, recognize.Value},
+		{at: "/counters", name: "Counters", hint: "Filter by path", draw: (*drawing).drawList, try: tryAt("zkr counter add PATH", "/counters/demo"), kinds: []recognize.Kind{recognize.Counter, recognize.Value},
 			about: "Counters, sequences and shared counts, and how they have changed since this page's server was started; and values of bytes while a client that has written them is connected."},
-		{at: "/services", name: "Services", hint: "Filter by name, address", draw: (*drawing).drawList, kinds: []recognize.Kind{recognize.Service},
-			about: "Services and their instances."},
-		{at: "/members", name: "Members", hint: "Filter by path, member", draw: (*drawing).drawList, kinds: []recognize.Kind{recognize.Group},
+		{at: "/services", name: "Services", hint: "Filter by name, address", draw: (*drawing).drawServices, try: func(root string) string { return registerCommand(root + defaultServices + "/demo") },
+			list: (*drawing).drawInstances, listHint: "Filter by instance, address, data", kinds: []recognize.Kind{recognize.Service},
+			about: "Services, with the number of their instances; a service has a list of them."},
+		{at: "/members", name: "Members", hint: "Filter by path, member", draw: (*drawing).drawList, try: tryAt("zkr members join PATH demo-1 -- sleep 60", "/groups/demo"), kinds: []recognize.Kind{recognize.Group},
 			about: "Groups and their members."},
-		{at: "/jobs", name: "Jobs", hint: "Filter by job, worker", draw: (*drawing).drawList, kinds: []recognize.Kind{recognize.Job},
-			about: "Jobs with their workers, numbered without a gap."},
-		{at: "/rebalancers", name: "Rebalancers", hint: "Filter by path, member, resource", draw: (*drawing).drawList, kinds: []recognize.Kind{recognize.Rebalancer},
+		{at: "/jobs", name: "Jobs", hint: "Filter by job, worker", draw: (*drawing).drawList, try: submitCommand, most: 10,
+			list: (*drawing).drawWorkers, listHint: "Filter by worker, node, failure", kinds: []recognize.Kind{recognize.Job},
+			about: "Jobs, with the states of their workers, which are numbered without a gap."},
+		{at: "/rebalancers", name: "Rebalancers", hint: "Filter by path, member, resource", draw: (*drawing).drawList, try: tryAt("zkr rebalance add PATH resource-1 resource-2", "/rebalanser/demo"), kinds: []recognize.Kind{recognize.Rebalancer},
 			about: "Groups that share resources, with the owner of each resource."},
-		{at: "/tasks", name: "Tasks", hint: "Filter by queue, worker", draw: (*drawing).drawList, kinds: []recognize.Kind{recognize.Tasks, recognize.Queue},
+		{at: "/tasks", name: "Tasks", hint: "Filter by queue, worker", draw: (*drawing).drawList, try: tryAt("zkr task submit PATH --data hello", "/queues/demo"), most: 10,
+			list: (*drawing).drawTasks, listHint: "Filter by id, worker, error, payload", kinds: []recognize.Kind{recognize.Tasks, recognize.Queue},
 			about: "Task queues, with their workers and the states of the tasks."},
-		{at: "/sessions", name: "Sessions", hint: "Filter by session, name, path", draw: (*drawing).drawSessions,
+		{at: "/sessions", name: "Sessions", hint: "Filter by session, name, path", draw: (*drawing).drawSessions, try: tryAt("zkr lock PATH -- sleep 60", "/locks/demo"),
 			about: "Sessions, with the ephemeral znodes of each session. Sessions without ephemeral znodes are not visible."},
 		{at: "/servers", name: "Servers", hint: "Filter by address, finding", draw: (*drawing).drawServers, aside: true,
 			about: "The servers of the ensemble, and what needs attention there."},
@@ -136,12 +146,12 @@ func (d *drawing) drawList() []web.Block {
 	slices.SortStableFunc(fitting, func(a, b *recognize.Thing) int {
 		return cmp.Or(cmp.Compare(rankOf(a), rankOf(b)), strings.Compare(a.Path, b.Path))
 	})
-	shown, p := cutPage(d, fitting, perPage)
+	shown, p := cutPage(d, fitting, cmp.Or(d.page.most, perPage))
 	out := []web.Block{d.renderBlock("title", "", d.drawHeading(len(all), len(fitting)))}
 	for _, t := range shown {
 		out = append(out, d.drawThing(t))
 	}
-	return d.endList(out, len(fitting), p)
+	return d.endList(out, d.pageEmpty(), p)
 }
 
 // rankOf orders things: the lower comes first.
@@ -163,10 +173,33 @@ func rankOf(t *recognize.Thing) int {
 	return 9
 }
 
+// drawContent draws the content of a page, or a list of what belongs to one of its things.
+func (d *drawing) drawContent() []web.Block {
+	if d.page.list == nil || d.Path == "" {
+		return d.page.draw(d)
+	}
+	all := d.Kinds(d.page.kinds...)
+	i := slices.IndexFunc(all, func(t *recognize.Thing) bool { return t.Path == d.Path })
+	if i < 0 || d.page.at == "/tasks" && all[i].Tasks == nil {
+		return []web.Block{d.renderBlock("ownergone", "", d.Path)}
+	}
+	return d.page.list(d, all[i])
+}
+
+// drawOwner draws the heading of a list of what belongs to a thing.
+func (d *drawing) drawOwner(owner *recognize.Thing, name string, all int) func(shown int) []web.Block {
+	return func(shown int) []web.Block {
+		return []web.Block{
+			d.renderBlock("title", "", heading{Name: name, All: all, Fitting: shown, Filtered: d.IsNarrowed()}),
+			d.renderBlock("owner", "", owner),
+		}
+	}
+}
+
 // endList ends a list: with a note for an empty list, or with its pages.
-func (d *drawing) endList(out []web.Block, shown int, p paging) []web.Block {
-	if shown == 0 {
-		return append(out, d.renderBlock("empty", "", strings.ToLower(d.page.name)))
+func (d *drawing) endList(out []web.Block, note emptyNote, p paging) []web.Block {
+	if p.All == 0 {
+		return append(out, d.renderBlock("empty", "", note))
 	}
 	if p.Pages > 1 {
 		out = append(out, d.renderBlock("paging", "", p))

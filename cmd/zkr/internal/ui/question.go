@@ -43,6 +43,9 @@ func (s *server) parseQuestion(r *http.Request, p *page) *question {
 	if n, err := strconv.Atoi(form.Get("page")); err == nil && n > 0 {
 		q.Page = n
 	}
+	if !p.node && p.list == nil {
+		q.Path = ""
+	}
 	if p.node && (q.Path == "" || session.ValidatePath(q.Path) != nil) {
 		q.Path = s.top()
 	}

@@ -102,9 +102,11 @@ func (s *server) servePage(w http.ResponseWriter, r *http.Request, p *page) {
 		Title: p.name + " · zkr ui", Brand: "zkr ui", Where: s.where, Filter: q.Filter, FilterHint: p.hint,
 		Live: "/live" + p.at, Of: s.of, Regions: regions, Keys: web.Keys(), Hidden: q.hidden(),
 	}
-	if p.node {
+	if q.Path != "" {
 		f.Title = recognize.Text([]byte(q.Path), 80) + " · zkr ui"
-		f.Hidden["path"] = q.Path
+	}
+	if q.Path != "" && p.list != nil {
+		f.FilterHint = p.listHint
 	}
 	if v.Moment != nil {
 		v.Moment.frame(&f)

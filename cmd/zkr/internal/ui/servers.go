@@ -29,7 +29,7 @@ func (d *drawing) drawServers() []web.Block {
 	title := d.renderBlock("title", "", d.drawHeading(len(d.Audit.Servers), len(r.Servers)))
 	switch {
 	case d.Filter != "" && len(r.Servers)+len(r.Findings)+len(r.NotSeen) == 0:
-		return []web.Block{title, d.renderBlock("empty", "", nil)}
+		return []web.Block{title, d.renderBlock("empty", "", d.pageEmpty())}
 	case d.Audit.At.IsZero():
 		return []web.Block{title, d.renderBlock("unaudited", "", nil)}
 	}

@@ -2,8 +2,10 @@ package ui
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
@@ -14,7 +16,7 @@ import (
 func TestTableIsSortedByAges(t *testing.T) {
 	now := time.Now()
 	ago := func(s int) time.Time { return now.Add(-time.Duration(s) * time.Second) }
-	thing := func(path string, held int, waits ...int) row {
+	thing := func(path string, held int, waits ...int) *row {
 		t := &recognize.Thing{Kind: recognize.Mutex, Path: path}
 		if held > 0 {
 			t.Queue = append(t.Queue, &recognize.Contender{Holds: true, AtLeast: ago(held)})
@@ -24,10 +26,10 @@ func TestTableIsSortedByAges(t *testing.T) {
 		}
 		return newRow(t)
 	}
-	rows := []row{thing("/a", 0), thing("/b", 5, 1, 9), thing("/c", 7), thing("/d", 0, 20), thing("/e", 6, 3)}
+	rows := []*row{thing("/a", 0), thing("/b", 5, 1, 9), thing("/c", 7), thing("/d", 0, 20), thing("/e", 6, 3)}
 	sorted := func(o order) (out string) {
 		all := slices.Clone(rows)
-		slices.SortFunc(all, func(a, b row) int { return o.compareRows(&a, &b) })
+		slices.SortFunc(all, func(a, b *row) int { return a.compareTo(b, o) })
 		for _, r := range all {
 			out += r.Path[1:]
 		}
@@ -40,6 +42,43 @@ func TestTableIsSortedByAges(t *testing.T) {
 	assert.Equal(t, "bdeac", sorted(order{By: sortWaiting}))
 	assert.Equal(t, "acdeb", sorted(order{By: sortWaiting, Up: true}))
 	assert.Equal(t, "bdeac", sorted(order{}), "as before: things without waiters last")
+}
+
+// TestAddressesKeepOnlyParametersWithAValue: one rule for links, forms and moments.
+func TestAddressesKeepOnlyParametersWithAValue(t *testing.T) {
+	q := &question{}
+	assert.Equal(t, "?", q.link())
+	assert.Equal(t, "?page=3", q.PageLink(3))
+	assert.Empty(t, q.hidden())
+	assert.Empty(t, q.Kept())
+	q = &question{Filter: "a b", Path: "/q&", Facet: facetWaited, Order: order{By: sortSince}}
+	assert.Equal(t, "?dir=desc&path=%2Fq%26&q=a+b&sort=since&state=waiting", q.link())
+	assert.Equal(t, "?at=12%3A00&dir=desc&path=%2Fq%26&q=a+b&sort=since&state=waiting", q.MomentLink("12:00"))
+	assert.Equal(t, "?dir=desc&path=%2Fq%26&q=a+b&sort=since", q.link("state", ""))
+	assert.Equal(t, map[string]string{"path": "/q&", "state": "waiting", "sort": "since", "dir": "desc"}, q.hidden())
+	assert.Len(t, q.Kept(), 5)
+}
+
+// TestTextOnARowIsBounded, whatever its characters become.
+func TestTextOnARowIsBounded(t *testing.T) {
+	for _, c := range []string{"short", strings.Repeat("x", 500), strings.Repeat("\u202e", 500), strings.Repeat("\U000e0001", 500), strings.Repeat("\xff", 500), strings.Repeat("e\u0301", 500)} {
+		for _, data := range []any{c, []byte(c)} {
+			got := brief(120, data)
+			assert.LessOrEqual(t, utf8.RuneCountInString(got), 121, "%.20q", c)
+			assert.Equal(t, c == "short", got == "short")
+		}
+	}
+}
+
+func TestCommandsQuoteForeignNames(t *testing.T) {
+	assert.Equal(t, "/locks/a-1", shellWord("/locks/a-1"))
+	assert.Equal(t, `'/a b;$(rm -rf ~)'`, shellWord("/a b;$(rm -rf ~)"))
+	assert.Equal(t, `'it'\''s'`, shellWord("it's"))
+	assert.Equal(t, "'-rf'", shellWord("-rf"), "no flag")
+	assert.Equal(t, "''", shellWord(""))
+	assert.Equal(t, "zkr service register web --id demo-1 --address 127.0.0.1 --port 8080 -- sleep 60", registerCommand("/services/web"))
+	assert.Equal(t, "zkr service register web --id demo-1 --address 127.0.0.1 --port 8080 --base / -- sleep 60", registerCommand("/web"))
+	assert.Equal(t, "zkr job submit demo --workers 2 --root /app/twister2", submitCommand("/app"))
 }
 
 func TestPagesOfALongListAreNumbered(t *testing.T) {

@@ -24,6 +24,11 @@ page of the servers shows what they say of themselves: zkr ui asks them every 30
 with four-letter words, as zkr doctor does, but not over TLS; it then also looks for
 what zkr doctor finds in znodes. The page of the sessions names their clients.
 
+A queue of tasks, a job and a service have a list of their tasks, workers or instances,
+100 on a page, which links sort and narrow to a state. The list of tasks shows the
+attempt, the worker, the last error and the beginning of the payload of each task, and
+the filter searches them.
+
 Without --actions, zkr ui never writes. Without --allow-remote, only this machine can reach the page, and
 every user of this machine can read it. Any client that reaches the page sees everything
 that zkr's credentials may read; so --allow-remote needs one of these:

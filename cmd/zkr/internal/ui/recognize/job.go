@@ -182,15 +182,15 @@ func (j *JobState) readWorkers(l *looker, t *Thing, run *spot) {
 		}
 		w.State = string(r.State(here != nil))
 		if w.State == jobformat.Dead && live != nil && live.Denied {
-			w.State = unknown
+			w.State = Unknown
 		}
 		j.addWorker(l, t, w, r, here)
 	}
 	slices.SortFunc(j.Workers, func(a, b Worker) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// unknown is the state of an unreadable worker.
-const unknown = "unknown"
+// Unknown is the state of an unreadable worker.
+const Unknown = "unknown"
 
 // addWorker adds a worker that lacks only its place; here is its live znode.
 func (j *JobState) addWorker(l *looker, t *Thing, w Worker, r jobformat.Member, here *spot) {
@@ -226,7 +226,7 @@ func (j *JobState) addUnreadable(t *Thing, c *spot, err error) {
 		t.addProblem(Warn, codeUnreadable, c.Path, "the record of worker %s %s", name, c.Node.unreadReason(err))
 	}
 	if id, err := jobformat.ParseID(c.name); err == nil {
-		j.Workers, j.Unknown = append(j.Workers, Worker{Path: c.Path, ID: id, Name: name, State: unknown}), j.Unknown+1
+		j.Workers, j.Unknown = append(j.Workers, Worker{Path: c.Path, ID: id, Name: name, State: Unknown}), j.Unknown+1
 	}
 }
 
@@ -243,7 +243,7 @@ func (j *JobState) summary() string {
 	for _, part := range []struct {
 		n    int
 		what string
-	}{{j.Dead, jobformat.Dead}, {j.Failed, jobformat.Failed}, {j.Left, jobformat.Left}, {j.Unknown, unknown}, {j.Missing, "missing"}} {
+	}{{j.Dead, jobformat.Dead}, {j.Failed, jobformat.Failed}, {j.Left, jobformat.Left}, {j.Unknown, Unknown}, {j.Missing, "missing"}} {
 		if part.n > 0 {
 			out += fmt.Sprintf(", %d %s", part.n, part.what)
 		}
