@@ -111,7 +111,7 @@ func templateFuncs() template.FuncMap {
 		"breaking": breaking, "actionURL": actionURL, "list": listURL,
 		"text":  func(s string) string { return recognize.Text([]byte(s), 300) },
 		"id":    func(s string) string { return recognize.Text([]byte(s), 80) },
-		"brief": brief,
+		"brief": brief, "runnable": runnable, "createCommand": createCommand, "watchCommand": watchCommand,
 		"split": splitPath,
 		"count": formatCount,
 		"add":   func(a, b int) int { return a + b },

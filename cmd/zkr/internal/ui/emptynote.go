@@ -3,6 +3,8 @@ package ui
 import (
 	"regexp"
 	"strings"
+
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 )
 
 // emptyNote is what a page or a list says that has nothing to show.
@@ -54,6 +56,23 @@ func registerCommand(path string) string {
 // submitCommand is a command that submits a job below the root of the page.
 func submitCommand(root string) string {
 	return "zkr job submit demo --workers 2" + jobRoot(root+defaultJobs)
+}
+
+// createCommand is a command that creates a znode, and watchCommand one that shows when it
+// is created.
+func createCommand(path string) string { return "zkr keep " + shellWord(path) + " --persistent" }
+func watchCommand(path string) string  { return "zkr watch " + shellWord(path) }
+
+// maxCommand is how long a command on a page is at most, in characters.
+const maxCommand = 500
+
+// runnable is a command as a page shows it; "" if the page cannot show each character of it
+// as it is, so that a copy would be another command.
+func runnable(command string) string {
+	if recognize.Text([]byte(command), maxCommand) != command {
+		return ""
+	}
+	return command
 }
 
 // plainWord is a text that a shell takes as it is.

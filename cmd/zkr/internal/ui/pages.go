@@ -30,12 +30,12 @@ type page struct {
 // menuPages are in the order of the menu.
 func menuPages() []*page {
 	return []*page{
-		{at: "/", name: "Overview", hint: "Filter what is here", draw: (*drawing).drawOverview},
+		{at: "/", name: "Overview", hint: "Filter what is here", try: tryAt("zkr lock PATH -- sleep 60", "/locks/demo"), draw: (*drawing).drawOverview},
 		{at: "/locks", name: "Locks", hint: "Filter by path, holder, session", draw: (*drawing).drawLocks, try: tryAt("zkr lock PATH -- sleep 60", "/locks/demo"), kinds: []recognize.Kind{recognize.Mutex, recognize.RWLock, recognize.Semaphore},
 			about: "Mutexes, read/write locks and semaphores, with holders and waiters, and the contender that each waiter waits for. A lock is shown while a client holds it or waits for it."},
 		{at: "/elections", name: "Elections", hint: "Filter by path, candidate, session", draw: (*drawing).drawLocks, try: tryAt("zkr elect PATH -- sleep 60", "/election/demo"), kinds: []recognize.Kind{recognize.Election},
 			about: "The leader of each election, the time since its start, and the next candidates."},
-		{at: "/barriers", name: "Barriers", hint: "Filter by path, party", draw: (*drawing).drawList, try: tryAt("zkr barrier gate set PATH", "/gates/demo"), kinds: []recognize.Kind{recognize.Barrier, recognize.Double, recognize.Gate},
+		{at: "/barriers", name: "Barriers", hint: "Filter by path, party", draw: (*drawing).drawList, try: tryAt("zkr barrier gate set PATH", "/gates/demo-gate"), kinds: []recognize.Kind{recognize.Barrier, recognize.Double, recognize.Gate},
 			about: "Gates that are closed, and barriers with the parties that have arrived and the number of missing parties."},
 		{at: "/counters", name: "Counters", hint: "Filter by path", draw: (*drawing).drawList, try: tryAt("zkr counter add PATH", "/counters/demo"), kinds: []recognize.Kind{recognize.Counter, recognize.Value},
 			about: "Counters, sequences and shared counts, and how they have changed since this page's server was started; and values of bytes while a client that has written them is connected."},

@@ -48,11 +48,24 @@ func TestPagesOfNothingSayThatThereIsNothing(t *testing.T) {
 			has(t, text, `href="/tree?path=%2F"`, "the way to what is there")
 		default:
 			has(t, text, "No "+p.name, p.path)
+			has(t, text, `<p class="try"><code dir="ltr">zkr `, p.path)
 			_, text, _ = get(t, base+p.path+"?q=x")
 			has(t, text, "No matches", p.path)
 		}
 	}
-	_, text, _ := get(t, base+"/tree")
+	for page, command := range map[string]string{
+		"/": "zkr lock /locks/demo -- sleep 60", "/tree?path=/none": "zkr watch /none", "/tree?path=/a%20b%27%3Bc": `zkr watch &#39;/a b&#39;\&#39;&#39;;c&#39;`, "/servers": "zkr doctor",
+	} {
+		_, text, _ := get(t, base+page)
+		has(t, text, `<p class="try"><code dir="ltr">`+command+`</code></p>`, page)
+	}
+	_, text, _ := get(t, base+"/tree?path=/%E2%80%AE")
+	hasNot(t, text, "zkr watch", "a copy would be another command")
+	_, below := s.dashboard("/app")
+	_, text, _ = get(t, below+"/jobs")
+	has(t, text, "zkr keep /app --persistent", "the root does not exist")
+	has(t, text, "zkr job submit demo --workers 2 --root /app/twister2", "below the root")
+	_, text, _ = get(t, base+"/tree")
 	has(t, text, "0 child nodes", "the root")
 	_, text, _ = get(t, base+"/api/things")
 	has(t, text, `"things": []`, "the API")
