@@ -57,7 +57,7 @@ func TestPagesOfNothingSayThatThereIsNothing(t *testing.T) {
 		"/": "zkr lock /locks/demo -- sleep 60", "/tree?path=/none": "zkr watch /none", "/tree?path=/a%20b%27%3Bc": `zkr watch &#39;/a b&#39;\&#39;&#39;;c&#39;`, "/servers": "zkr doctor",
 	} {
 		_, text, _ := get(t, base+page)
-		has(t, text, `<p class="try"><code dir="ltr">`+command+`</code></p>`, page)
+		has(t, text, `<p class="try"><code dir="ltr">`+command+`</code>`, page)
 	}
 	_, text, _ := get(t, base+"/tree?path=/%E2%80%AE")
 	hasNot(t, text, "zkr watch", "a copy would be another command")

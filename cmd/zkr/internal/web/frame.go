@@ -57,14 +57,14 @@ type Shortcut struct{ Keys, Does string }
 // Keys are the keys of live.js on every page.
 func Keys() []Shortcut {
 	return []Shortcut{
-		{"/", "filter"}, {"j  k", "next, previous"}, {"Enter", "open"}, {"u", "up"},
+		{"/", "filter"}, {"j  k", "next, previous"}, {"Enter", "open"}, {"u", "up"}, {"c", "copy the path"},
 		{"1 … 9  0", "the pages, in their order"}, {"t", "light or dark"}, {"Esc", "leave the filter, close this"}, {"?", "this help"},
 	}
 }
 
 // identity is a short hash of the shown content and of the scripts.
 func identity(of string) string {
-	sum := sha256.Sum256([]byte(tag("live.js") + "\x00" + of))
+	sum := sha256.Sum256([]byte(tag("live.js") + tag("copy.js") + "\x00" + of))
 	return hex.EncodeToString(sum[:6])
 }
 
@@ -86,7 +86,7 @@ func (f Frame) Serve(w http.ResponseWriter, r *http.Request, code int) {
 		region.write(&out, now)
 		data.Part[region.Name] = template.HTML(out.String()) // made of blocks, which are HTML
 	}
-	for _, name := range []string{"style.css", "theme.js", "live.js"} {
+	for _, name := range []string{"style.css", "theme.js", "live.js", "copy.js"} {
 		data.Version[strings.ReplaceAll(name, ".", "_")] = Assets + name + "?" + tag(name)
 	}
 	var out strings.Builder

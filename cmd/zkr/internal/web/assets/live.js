@@ -54,12 +54,14 @@
     const open = all("details[open][id]", el).map((d) => d.id);
     const focus = el.contains(document.activeElement) && document.activeElement;
     const again = focus && (focus.id ? "#" + CSS.escape(focus.id) : focus.getAttribute("href") && `[href="${CSS.escape(focus.getAttribute("href"))}"]`);
+    const copying = focus ? all("button.copy", el).indexOf(focus) : -1;
     const fresh = el.dataset.hash === undefined;
     el.className = "block " + (ref.class || "");
     el.dataset.hash = ref.hash;
     el.innerHTML = ref.html; // written by the server's templates, which escape what is not theirs
     for (const id of open) el.querySelector("#" + CSS.escape(id))?.setAttribute("open", "");
     if (again) el.querySelector(again)?.focus({ preventScroll: true });
+    if (copying >= 0) all("button.copy", el)[copying]?.focus({ preventScroll: true });
     if (!fresh && el.closest("main")) {
       void el.offsetWidth; // the animation starts again
       el.classList.add("changed");
