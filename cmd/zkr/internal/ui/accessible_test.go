@@ -52,7 +52,8 @@ func TestPagesAreAccessible(t *testing.T) {
 	p := b.Page(t, 1280, 800)
 	for _, dark := range []bool{false, true} {
 		p.Dark(dark)
-		for _, page := range append(at, shownPage{path: "/locks?q=nothing"}, shownPage{path: "/?q=shop"}, shownPage{path: "/none"}) {
+		for _, page := range append(at, shownPage{path: "/locks?q=nothing"}, shownPage{path: "/?q=shop"}, shownPage{path: "/tasks?path=/shop/mail"}, shownPage{path: "/jobs?path=/twister2/wordcount"}, shownPage{path: "/services?path=/shop/services/payments"},
+			shownPage{path: "/tree?path=/shop/locks/checkout"}, shownPage{path: "/tree?path=/nothing"}, shownPage{path: "/none"}) {
 			p.Open(url + page.path)
 			assert.Empty(t, audit(p, script), "%s, dark: %t", page.path, dark)
 		}

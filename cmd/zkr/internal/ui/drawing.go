@@ -121,6 +121,7 @@ func templateFuncs() template.FuncMap {
 		"spark": drawHistory, "bar": drawBar,
 		"cells": workerCells, "matrix": ownerMatrix, "dots": permitDots, "slots": partySlots,
 		"time":      func(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05.000 MST") },
+		"clock":     func(t time.Time) string { return t.Local().Format("15:04:05") },
 		"size":      formatSize,
 		"thousands": groupThousands, "groups": splitThousands,
 		"clients": func(s *doctor.Server) string {

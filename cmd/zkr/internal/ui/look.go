@@ -56,7 +56,7 @@ func (m *Model) lookLocked() {
 	_, exists := d.Lookup(m.root)
 	m.publishView(func(v *View) {
 		v.World, v.Health, v.Exists = d.World, health, exists
-		v.Feed, v.History = m.memory.changes(), m.memory.numbers()
+		v.Feed, v.History, v.Hour = m.memory.changes(), m.memory.numbers(), m.memory.lately.view()
 	})
 	m.rested = time.Now().Add(paceFor(time.Since(now)))
 }

@@ -34,6 +34,15 @@ type Change struct {
 	After time.Time
 }
 
+// unobserved is the time in which the change happened without being observed; empty for an
+// observed change.
+func (c Change) unobserved() Span {
+	if c.After.IsZero() {
+		return Span{}
+	}
+	return Span{c.After, c.At}
+}
+
 // Point is the value of a counter from At on.
 type Point struct {
 	At    time.Time
@@ -56,12 +65,15 @@ type memory struct {
 	looked, first, last time.Time
 	feed                []Change
 	series              map[string][]Point
+	lately              recorder
 }
 
 func newMemory() *memory {
+	began := time.Now()
 	return &memory{
-		past: recognize.Past{Began: time.Now(), Holds: map[recognize.Tenure]time.Time{}},
-		firm: map[recognize.Tenure]bool{}, series: map[string][]Point{},
+		lately: newRecorder(began),
+		past:   recognize.Past{Began: began, Holds: map[recognize.Tenure]time.Time{}},
+		firm:   map[recognize.Tenure]bool{}, series: map[string][]Point{},
 	}
 }
 
@@ -101,20 +113,29 @@ func (m *memory) remember(d recognize.Delta, now time.Time, seen bool) {
 	if !seen {
 		when, whenByTime = m.dateUnobserved(now)
 	}
+	observed := when
+	if first {
+		observed.After = m.past.Began
+	}
+	stays := func(c recognize.Tenure) bool { _, holds := m.past.Holds[c]; return holds }
+	m.lately.begin(d.World)
 	for _, t := range d.Come {
 		key := keyOf(t)
 		if come[key] = true; !first {
 			m.compareThings(m.before[key], t, when, whenByTime)
 		}
+		m.lately.compare(m.before[key], t, observed, stays)
 		m.before[key] = t
 	}
 	for _, t := range d.Gone {
 		if key := keyOf(t); !come[key] {
+			m.lately.compare(m.before[key], nil, observed, stays)
 			if delete(m.before, key); isNewsworthy(t.Kind) {
 				m.addChange(when, t, "has gone")
 			}
 		}
 	}
+	m.lately.finish(observed.unobserved(), now)
 	m.looked, m.first, m.last = now, time.Time{}, time.Time{}
 }
 

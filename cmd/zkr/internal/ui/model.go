@@ -72,7 +72,7 @@ type View struct {
 	Exists bool
 	// At is when this was put together.
 	At time.Time
-	// Moment is set in a view of the past; Audit, Feed and History are empty there.
+	// Moment is set in a view of the past; Audit, Feed, History and Hour are empty there.
 	Moment *Moment
 	// Audit is what the servers said last of themselves.
 	Audit doctor.Report
@@ -81,6 +81,8 @@ type View struct {
 	// History has the former values of counters by their paths, the oldest
 	// first.
 	History map[string][]Point
+	// Hour is what is known of the holds and waits of the last hour.
+	Hour Hour
 }
 
 // NewModel makes a model of the tree below root. Run starts the work.

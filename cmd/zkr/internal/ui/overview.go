@@ -34,6 +34,7 @@ func (d *drawing) drawOverview() []web.Block {
 		d.renderBlock("inprogress", "half", firstOf(maxShort, d.Kinds(recognize.Job, recognize.Rebalancer, recognize.Tasks))),
 		d.drawFeed(),
 	}
+	out = append(out, d.drawGraphs()...)
 	if len(d.Things) == 0 && d.Exists {
 		out = append(out, d.renderBlock("empty", "", emptyNote{Things: "recipes", Where: d.Root, Try: d.page.try(strings.TrimSuffix(d.Root, "/"))}))
 	}

@@ -54,7 +54,7 @@ func (d *drawing) drawTree() []web.Block {
 	page := leafPage{Crumbs: d.pathCrumbs(), Up: parentPath(d.Root, d.Path), Past: d.Moment != nil}
 	if !ok {
 		page.Up = page.Crumbs[len(page.Crumbs)-1].Path
-		return []web.Block{d.renderBlock("crumbs", "", page), d.renderBlock("gone", "", d.Path)}
+		return append([]web.Block{d.renderBlock("crumbs", "", page), d.renderBlock("gone", "", d.Path)}, d.drawHour(d.Path, nil)...)
 	}
 	page.Node, page.Thing, page.Owner = n, d.Of(d.Path), d.Session(recognize.SessionID(n.Stat.EphemeralOwner))
 	page.Binary = !utf8.Valid(n.Data) && n.Whole()
@@ -69,6 +69,7 @@ func (d *drawing) drawTree() []web.Block {
 		b.Class = ""
 		out = append(out, b)
 	}
+	out = append(out, d.drawHour(d.Path, page.Thing)...)
 	out = append(out, d.renderBlock("facts", "half", page), d.renderBlock("data", "half", page))
 	return append(out, d.drawChildren()...)
 }

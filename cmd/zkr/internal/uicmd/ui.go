@@ -29,6 +29,14 @@ A queue of tasks, a job and a service have a list of their tasks, workers or ins
 attempt, the worker, the last error and the beginning of the payload of each task, and
 the filter searches them.
 
+The page of a lock or an election has its last hour: the holders as a time line and as a
+list, with the beginning and the end of each hold and how it ended, and the number of
+waiters; the overview has holders, waiters and grants by minute. zkr ui knows this from
+reading the znodes while a page is open, and says when it did not: of such a time, and
+of a time before it was started, only what was left at the end is known. A hold that
+came and went between two reads is not shown; "zkr history" has it from the logs of the
+servers. The last 100 holds of each lock are kept, and 10,000 in all.
+
 Without --actions, zkr ui never writes. Without --allow-remote, only this machine can reach the page, and
 every user of this machine can read it. Any client that reaches the page sees everything
 that zkr's credentials may read; so --allow-remote needs one of these:
