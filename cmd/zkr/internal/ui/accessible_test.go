@@ -53,7 +53,7 @@ func TestPagesAreAccessible(t *testing.T) {
 	for _, dark := range []bool{false, true} {
 		p.Dark(dark)
 		for _, page := range append(at, shownPage{path: "/locks?q=nothing"}, shownPage{path: "/?q=shop"}, shownPage{path: "/tasks?path=/shop/mail"}, shownPage{path: "/jobs?path=/twister2/wordcount"}, shownPage{path: "/services?path=/shop/services/payments"},
-			shownPage{path: "/tree?path=/shop/locks/checkout"}, shownPage{path: "/tree?path=/nothing"}, shownPage{path: "/none"}) {
+			shownPage{path: "/tree?path=/shop/locks/checkout"}, shownPage{path: "/tree?path=/nothing"}, shownPage{path: "/tasks?path=/nothing"}, shownPage{path: "/none"}) {
 			p.Open(url + page.path)
 			assert.Empty(t, audit(p, script), "%s, dark: %t", page.path, dark)
 		}
