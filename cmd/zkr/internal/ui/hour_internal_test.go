@@ -164,7 +164,6 @@ func (p *past) world() *recognize.World { return p.lately.world }
 // TestLastHourIsDrawn as a time line and as a list, with what is not known.
 func TestLastHourIsDrawn(t *testing.T) {
 	p := newPast()
-	p.memory.lately.hour.Began = p.now
 	p.has("/l", 0, "")
 	for i, id := range []string{"ann", "<script>alert(1)</script>", "cy \u202e"} {
 		p.has(contender("/l", "lock", i+1), int64(i+1), id)
@@ -179,7 +178,7 @@ func TestLastHourIsDrawn(t *testing.T) {
 	text := p.hourOf(t, "/l", Health{})
 	for _, want := range []string{
 		"ann: 10m 1s or more", "&lt;script&gt;alert(1)&lt;/script&gt;: 0s to 20m 1s", `class="faint"`, `cy \u{202e}`, ">holds<", "or before", "not observed for 20m 1s", "Not observed for 20m 1s,",
-		"Observed for ", "waiters since", "a hold that came and went between two reads is not shown", "released, or its session has ended", "waiters: now 0, at most 2", "57 minutes without a bar",
+		"Observed for ", "waiters, at most <b>2</b>", `<path class="waiters" d="M`, "a hold that came and went between two reads is not shown", "released, or its session has ended", "waiters: now 0, at most 2", "57 minutes without a bar",
 	} {
 		assert.Contains(t, text, want)
 	}
@@ -226,4 +225,7 @@ func TestTimeLineOfABusyLockIsBounded(t *testing.T) {
 	assert.Less(t, len(html), 100_000)
 	assert.Contains(t, html, "concurrent holds not drawn")
 	assert.Contains(t, html, "too many to be kept")
+	line = newHourLine(thing, Hour{Waiting: map[string][]Point{keyOf(thing): {{now.Add(-2 * time.Hour), 9}, {now.Add(-90 * time.Minute), 4}, {now.Add(-time.Minute), 2}}}}, now)
+	assert.EqualValues(t, 4, line.MostWaiting, "nine waited before the line begins")
+	assert.True(t, strings.HasPrefix(line.Waiting, "M0.0 30H0.0V0.0H0.0V0.0H"), line.Waiting)
 }

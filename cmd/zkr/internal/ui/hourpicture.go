@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
@@ -34,7 +35,9 @@ type hourLine struct {
 	// Holds are the last ones, the newest first; More are older, and Hidden do not fit on the line.
 	Holds        []pastHold
 	More, Hidden int
-	Waiting      []Point
+	// Waiting is the outline of the number of waiters, "" for none; MostWaiting is the greatest.
+	Waiting     string
+	MostWaiting int64
 	// Began is set if the observation began within the hour, Dropped is the last end of the
 	// holds that were too many, and Unobserved is how long nothing was observed.
 	Began, Dropped time.Time
@@ -108,7 +111,7 @@ func newHourLine(t *recognize.Thing, hour Hour, now time.Time) *hourLine {
 			unobserved += s.To.Sub(s.From)
 		}
 	}
-	if unobserved > 0 {
+	if unobserved >= time.Second {
 		line.Unobserved = web.Age(unobserved)
 	}
 	if hour.Began.After(line.From) {
@@ -119,13 +122,28 @@ func newHourLine(t *recognize.Thing, hour Hour, now time.Time) *hourLine {
 	if at := hour.Dropped[allDropped]; at.After(line.Dropped) {
 		line.Dropped = at
 	}
-	for _, p := range hour.Waiting[keyOf(t)] {
-		line.Waiting = append(line.Waiting, p)
-	}
-	if n := len(line.Waiting); n > 0 {
-		line.Waiting = append(line.Waiting, Point{to, line.Waiting[n-1].Value})
-	}
+	line.addWaiters(hour.Waiting[keyOf(t)])
 	return line
+}
+
+// addWaiters draws the number of waiters below the line, in steps, on the same scale of time.
+func (l *hourLine) addWaiters(points []Point) {
+	const height = 30.0
+	for i, p := range points {
+		if i+1 == len(points) || points[i+1].At.After(l.From) {
+			l.MostWaiting = max(l.MostWaiting, p.Value)
+		}
+	}
+	if l.MostWaiting == 0 {
+		return
+	}
+	var path strings.Builder
+	fmt.Fprintf(&path, "M%.1f %.0f", l.place(points[0].At), height)
+	for _, p := range points {
+		fmt.Fprintf(&path, "H%.1fV%.1f", l.place(p.At), height-height*float64(min(p.Value, l.MostWaiting))/float64(l.MostWaiting))
+	}
+	fmt.Fprintf(&path, "H%dV%.0fZ", lineWidth, height)
+	l.Waiting = path.String()
 }
 
 // place is a moment on the line.
@@ -154,7 +172,7 @@ func (l *hourLine) addStretches(all []pastHold) {
 			l.Stretches = append(l.Stretches, stretch{x, max(1, l.place(to)-x), lane * laneHeight, class, says})
 		}
 		// Neighbors have different colors; an end that was not observed is pale.
-		class := []string{"good", "accent"}[i%2]
+		class := []string{"good", "wait"}[i%2]
 		if h.After.IsZero() {
 			add(h.From, h.Until, class)
 			continue
@@ -188,7 +206,7 @@ func (d *drawing) drawGraphs() []web.Block {
 		newGraph("waiters", d.Hour.Minutes, d.At, func(m Minute) int { return m.Waiting }),
 		newGraph("grants in a minute", d.Hour.Minutes, d.At, func(m Minute) int { return m.Grants }),
 	}
-	return []web.Block{d.renderBlock("graphs", "half", struct {
+	return []web.Block{d.renderBlock("graphs", "", struct {
 		Graphs  []graph
 		Unknown int
 	}{out, 60 - len(d.Hour.Minutes)})}

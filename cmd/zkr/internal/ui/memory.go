@@ -115,7 +115,7 @@ func (m *memory) remember(d recognize.Delta, now time.Time, seen bool) {
 	}
 	observed := when
 	if first {
-		observed.After = m.past.Began
+		m.lately.hour.Began, observed.After = now, m.past.Began
 	}
 	stays := func(c recognize.Tenure) bool { _, holds := m.past.Holds[c]; return holds }
 	m.lately.begin(d.World)
@@ -135,7 +135,7 @@ func (m *memory) remember(d recognize.Delta, now time.Time, seen bool) {
 			}
 		}
 	}
-	m.lately.finish(observed.unobserved(), now)
+	m.lately.finish(when.unobserved(), now)
 	m.looked, m.first, m.last = now, time.Time{}, time.Time{}
 }
 
