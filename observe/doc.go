@@ -16,8 +16,10 @@
 //     same Hold.ID. Hold.Wait is the ID of the wait that it came from.
 //   - A cache begins to run with [CacheBegun] and ends with [CacheEnded]; in between, it
 //     becomes current, and ceases to be.
-//   - Everything else is a single event: a batch of a counter or value, a round of a barrier, a
-//     change of a task, a state of the session.
+//   - The changes of a task chain: each begins in the state in which another, perhaps that of
+//     another client, has ended.
+//   - Everything else is a single event: a batch of a counter or value, a round of a barrier,
+//     a call that leaves an outcome unknown, a state of the session.
 //
 // Waits and holds that begin also end: the holds of a client that is closed are lost.
 //

@@ -13,9 +13,9 @@ type RoundPassed struct {
 
 // BatchWritten is the event in which a counter or a value has ended a batch: operations of
 // several goroutines that one write carries out together. Every operation that changes a
-// counter or a value belongs to one batch, unless an argument is invalid; reads, and numbers of a block that
-// a Sequence has reserved before, belong to none. ctx has the values of the first
-// operation's context.
+// counter or a value belongs to one batch, unless an argument is invalid; reads, and numbers
+// of a block that a Sequence has reserved before, belong to none. ctx has the values of the
+// first operation's context.
 type BatchWritten struct {
 	Path string
 	// Operations is the number of operations in the batch, including those whose callers
@@ -71,8 +71,8 @@ type CacheEnded struct {
 // in which a cache is current. Changes of znodes, which the cache follows, are no
 // interruption.
 //
-// All events of a cache come from the goroutine of Run: while the observer runs, the cache follows
-// no change. The observer can read the cache, and must not wait for it.
+// All events of a cache come from the goroutine of Run: while the observer runs, the cache
+// follows no change. The observer can read the cache, and must not wait for it.
 type CacheSynced struct {
 	Cache   uint64
 	Path    string
@@ -97,9 +97,8 @@ type CacheStale struct {
 // MemberChanged is the event in which a running workerctl.Roster sees a change of a
 // worker, after its first view of the job. A death is reported when the view is certain,
 // at most a third of the session timeout later. Each roster reports what it sees: a change may
-// be missing if another follows at once, and two rosters report each change twice. A worker
-// that has left, failed or been removed changes no more, until it, or another worker with its
-// id, joins or is restarted.
+// be missing if another follows at once, such as the restart of a worker that dies, and two
+// rosters report each change twice. The changes of a worker need therefore not chain.
 type MemberChanged struct {
 	// Path is the path of the job.
 	Path string
@@ -143,9 +142,10 @@ type Rebalanced struct {
 //
 // The changes of a task that all clients report chain: each begins in the state to which
 // another has led, and the first in none. A change is missing if its client has lost its
-// session, has given up, or has reported OutcomeUnknown, or if a record was written or
-// deleted by other means than package dispatch. The events of two clients may come in
-// another order than the changes.
+// session, has given up, or has reported OutcomeUnknown; if the task was removed before its
+// client, such as the master, has found out what became of a lost reply; or if a record was
+// written or deleted by other means than package dispatch. The events of two clients may come
+// in another order than the changes.
 type TaskChanged struct {
 	// Path is the path of the queue.
 	Path string
@@ -167,7 +167,7 @@ type TaskChanged struct {
 // written was carried out: its error wraps session.ErrUnknownOutcome. The calls of packages
 // barrier, workerctl and dispatch report it, those that wait or hold before their WaitEnded or
 // HoldEnded. BatchWritten and TransactionEnded have such errors for counters, values and
-// transactions. Workers and masters of package dispatch find out, or end with their session.
+// transactions.
 type OutcomeUnknown struct {
 	// Recipe is "barrier", "job" or "tasks".
 	Recipe string

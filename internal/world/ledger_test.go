@@ -41,12 +41,11 @@ func TestLedgerWantsAHoldForEveryGrant(t *testing.T) {
 		wrong  string
 	}{
 		"workers": {[]observe.Event{
-			member(0, "joined"), member(1, "joined"), member(0, "died"), member(0, "restarted"), member(0, "failed"), member(0, "restarted"), member(0, "left"),
-			member(1, "removed"), member(0, "joined"), member(2, "died"), member(2, "removed"),
+			member(0, "joined"), member(1, "joined"), member(0, "died"), member(0, "restarted"), member(0, "failed"), member(0, "left"), member(0, "died"), member(0, "removed"),
+			member(1, "removed"), member(1, "joined"), member(1, "removed"), member(0, "joined"), member(2, "died"), member(2, "removed"),
 		}, ""},
-		"a worker that leaves twice":           {[]observe.Event{member(0, "left"), member(1, "joined"), member(0, "left")}, "has gone (left)"},
 		"a worker that is removed after it":    {[]observe.Event{member(0, "failed"), member(0, "removed")}, "has gone (failed)"},
-		"a worker that dies without a life":    {[]observe.Event{member(0, "removed"), member(0, "died")}, "has gone (removed)"},
+		"a worker that is removed twice":       {[]observe.Event{member(0, "removed"), member(0, "removed")}, "has gone (removed)"},
 		"a worker without a number, and a job": {[]observe.Event{observe.MemberChanged{Path: "/j", Worker: -1, Change: "left"}}, "a change of no worker"},
 		"one":                                  {[]observe.Event{begun, granted, observe.HoldBegun{Hold: a}, ended(a)}, ""},
 		"two of one wait":                      {[]observe.Event{begun, granted, observe.HoldBegun{Hold: a}, observe.HoldBegun{Hold: b}, ended(b), ended(a)}, ""},

@@ -70,16 +70,16 @@ type member struct {
 	id   int
 }
 
-// enterMember enters a change of a worker. Rosters may miss changes, but a worker that has gone
-// does not change until it, or another one with its id, is back. A client with two rosters of
-// one job reports each change twice: no test has one.
+// enterMember enters a change of a worker. A roster may miss changes, a whole life of a worker
+// among them, so that the changes need not chain: but a worker that the roster has seen leave
+// is not reported as removed. A client with two rosters of one job reports each change twice:
+// no test has one.
 func (l *Ledger) enterMember(e observe.MemberChanged) {
 	m := member{e.Path, e.Worker}
 	if e.Path == "" || e.Change == "" || e.Worker < 0 {
 		l.fault("a change of no worker: %#v", e)
 	}
-	back := e.Change == "joined" || e.Change == "restarted"
-	if was := l.gone[m]; was != "" && !back {
+	if was := l.gone[m]; was != "" && e.Change == "removed" {
 		l.fault("the worker has gone (%s): %#v", was, e)
 	}
 	switch e.Change {
