@@ -6,14 +6,15 @@
 #   scripts/check-versions.sh [REV]
 #
 # REV is the latest tag by default, or, without one, the commit a hundred before the present
-# one. The server is "zkr serve" of the working tree, or $ZKR_SERVERS. It ends with 1 at the
+# one. The server is "zkr serve" of the working tree, or $ZKR_SERVERS; shared heartbeats are
+# tried on the former only, as their znode has the number of the server. It ends with 1 at the
 # first thing that goes wrong.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 rev=${1:-$(git describe --tags --abbrev=0 2>/dev/null || git rev-list --skip=100 --max-count=1 HEAD)}
 work=$(mktemp -d)
-readonly rev work root=/versions-$$
+readonly rev work root=/versions-$$ given=${ZKR_SERVERS:-}
 jobs_of() { jobs -p | xargs -r ps -o pid= -p 2>/dev/null; }
 leave() {
 	local pid
@@ -36,10 +37,17 @@ build() {
 	(cd "$work/src/cmd/zkr" && go build -o "$work/former" .)
 	(cd cmd/zkr && go build -o "$work/present" .)
 	! cmp -s "$work/former" "$work/present" || fail "$rev and the working tree make the same program"
+	go build -o "$work/peer-present" ./internal/versionpeer
+	mkdir -p "$work/src/internal/versionpeer"
+	cp internal/versionpeer/*.go "$work/src/internal/versionpeer"
+	if ! (cd "$work/src" && go build -o "$work/peer-former" ./internal/versionpeer) 2>"$work/peer-errors"; then
+		say versionpeer "$rev cannot compile it: no crowded lock, and no shared heartbeats"
+		cat "$work/peer-errors"
+	fi
 }
 
 serve() {
-	[ -z "${ZKR_SERVERS:-}" ] || return 0
+	[ -z "$given" ] || return 0
 	"$work/present" serve --listen 127.0.0.1:0 -o json >"$work/serve" &
 	until [ -s "$work/serve" ]; do sleep 0.05; done
 	ZKR_SERVERS=$(grep -oE '127\.0\.0\.1:[0-9]+' "$work/serve" | head -1)
@@ -170,6 +178,62 @@ resources() {
 	say resources "8 among members of both versions, one owner each"
 }
 
+# crowded lets more clients of both versions contend for a lock than its queue takes: most of
+# them wait beside it.
+crowded() {
+	local version pids=()
+	mkdir "$work/crowded"
+	echo 0 >"$work/crowded/count"
+	for version in "${both[@]}"; do
+		"$work/peer-$version" queue "$ZKR_SERVERS" "$root" "$work/crowded" &
+		pids+=($!)
+	done
+	for version in "${pids[@]}"; do
+		wait "$version" || fail "crowded lock: a process failed"
+	done
+	[ "$(cat "$work/crowded/count")" = 30 ] || fail "crowded lock: $(cat "$work/crowded/count") of 30 holders"
+	say crowded "30 holders, one at a time; most of them waited beside the queue"
+}
+
+# start_beats starts sessions of one version that share heartbeats, and waits until they know
+# the heartbeats as "mine" or "theirs".
+start_beats() {
+	"$work/peer-$1" beats "$ZKR_SERVERS" "$root" >"$work/beats-$1" &
+	beats[$1]=$!
+	eventually "heartbeats: those of the $1 version are not $2" last_beats "$1" "$2"
+}
+last_beats() { tail -n 1 "$work/beats-$1" 2>/dev/null | grep -q "^$2 "; }
+beats_of() { tail -n 1 "$work/beats-$1" | cut -d ' ' -f 2; }
+
+# follow_beats lets the sessions of one version live on the heartbeats of the other version for
+# longer than their timeout, then ends the other version, and lets them send their own.
+follow_beats() {
+	local follows=$1 sends=$2 before
+	before=$(beats_of "$follows")
+	sleep 12
+	last_beats "$follows" theirs || fail "heartbeats: the sessions of the $follows version do not live on those of the $sends version"
+	count=$(($(beats_of "$follows") - before))
+	[ "$count" -le 36 ] || fail "heartbeats: $count in 12 s: the versions do not share them"
+	kill -9 "${beats[$sends]}"
+	wait "${beats[$sends]}" 2>/dev/null || true
+	eventually "heartbeats: the sessions of the $follows version do not go on" last_beats "$follows" mine
+	sleep 12
+	kill -0 "${beats[$follows]}" 2>/dev/null || fail "heartbeats: a session of the $follows version was lost"
+}
+
+heartbeats() {
+	local -A beats
+	local count
+	start_beats former mine
+	start_beats present theirs
+	follow_beats present former
+	start_beats former theirs
+	follow_beats former present
+	kill "${beats[former]}"
+	wait "${beats[former]}" 2>/dev/null || true
+	say heartbeats "shared by sessions of both versions ($count in 12 s), also when the sender's process dies"
+}
+
 build
 serve
 say versions "$(git describe --tags --always "$rev") and the working tree, on $ZKR_SERVERS"
@@ -183,3 +247,7 @@ job_of present former
 tasks_of former
 tasks_of present
 resources
+if [ -e "$work/peer-former" ]; then
+	crowded
+	[ -n "$given" ] || heartbeats
+fi

@@ -106,6 +106,8 @@ var layers = sync.OnceValue(func() []layer {
 		{"internal", []string{"internal/...", "session", events}},
 		{"internal/house", nil},
 		{"internal/heldtest", public},
+		// It is compiled with earlier versions, too: it uses what users use.
+		{"internal/versionpeer", []string{"session", "lock"}},
 		{mechanics, []string{"session"}},
 		{formats, []string{versions, names}},
 		{versions, nil},
