@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -25,12 +26,18 @@ func TestKeptZnodesOnApache(t *testing.T) {
 	s, err := c.Session(ctx)
 	require.NoError(t, err)
 	require.NoError(t, s.EnsurePath(ctx, root, session.Persistent, nil))
+	withTTL := true
 	for _, mode := range modes {
 		o := &node.Options{}
 		if expires(mode) {
 			o.TTL = 10 * time.Minute
 		}
 		k, err := node.New(c, root+"/"+name(mode), mode, o).Keep(ctx, []byte("a"))
+		if cluster.Mode() == apache.Given && expires(mode) && errors.Is(err, session.ErrUnsupported) {
+			t.Logf("%s: %v", name(mode), err) // the servers' settings are not the test's
+			withTTL = false
+			continue
+		}
 		require.NoError(t, err, name(mode))
 		require.NoError(t, k.SetData(ctx, []byte("b")))
 		_, err = s.Set(ctx, k.Path(), []byte("foreign"), -1)
@@ -57,6 +64,9 @@ func TestKeptZnodesOnApache(t *testing.T) {
 			_, err := s.DeleteAll(ctx, state.Path, nil)
 			require.NoError(t, err)
 		}
+	}
+	if !withTTL {
+		return
 	}
 	for _, mode := range expiring {
 		k, err := node.New(c, root+"/"+name(mode), mode, &node.Options{TTL: 2 * time.Second}).Keep(ctx, nil)
