@@ -65,16 +65,19 @@ func chooseCertificate(config *tls.Config, want *tls.CertificateRequestInfo) (*t
 func (p *tlsPeer) begin(ctx context.Context, raw net.Conn) (net.Conn, error) {
 	conn := tls.Client(raw, p.config)
 	if err := conn.HandshakeContext(ctx); err != nil {
-		return nil, p.explain(err, "the server speaks no TLS at this port: connect to its secureClientPort")
+		return nil, p.explain(err, noTLS)
 	}
-	return &unanswered{Conn: conn, overTLS: true, explain: func(err error) error {
-		return p.explain(err, "the server may have no quorum, "+
-			"or refuse the client without saying why: its log has the reason")
-	}}, nil
+	return &unanswered{Conn: conn, overTLS: true, explain: func(err error) error { return p.explain(err, refusal) }}, nil
 }
 
+// The meanings of a connection that the server closes: before the server has spoken TLS, and after.
+const (
+	noTLS   = "the server speaks no TLS at this port: connect to its secureClientPort"
+	refusal = "the server may have no quorum, or refuse the client without saying why: its log has the reason"
+)
+
 // explain says what is wrong with the connection, and what to do. closed is what it means that
-// the server closes the connection.
+// the server closes the connection, if it has not asked for a certificate.
 func (p *tlsPeer) explain(err error, closed string) error {
 	advice := p.adviseOnServer(err)
 	if alert, ok := alertOf(err); ok {
@@ -82,7 +85,7 @@ func (p *tlsPeer) explain(err error, closed string) error {
 	} else if advice == "" && isClosed(err) {
 		advice = closed
 		if p.asked {
-			advice += "; " + p.adviseOnCertificate()
+			advice = refusal + "; " + p.adviseOnCertificate()
 		}
 	}
 	if advice == "" {
@@ -102,7 +105,7 @@ func (p *tlsPeer) adviseOnServer(err error) string {
 	)
 	switch {
 	case errors.As(err, &plain):
-		return "the server speaks no TLS at this port: connect to its secureClientPort"
+		return noTLS
 	case errors.As(err, &name):
 		return "set ServerName to a name that the certificate has, or write that name in the list of servers"
 	case errors.As(err, &unknown) && unknown.Cert != nil:

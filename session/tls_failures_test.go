@@ -103,6 +103,16 @@ func TestEachFailureOfTLSSaysWhatToDo(t *testing.T) {
 		return c
 	}
 	with := func(c *tls.Config, change func(c *tls.Config)) *tls.Config { change(c); return c }
+	// hangsUp is a server that refuses each client without an alert.
+	hangsUp := func(version uint16) *tls.Config {
+		return with(serves(good), func(c *tls.Config) {
+			c.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+				refuses := demands(version)
+				refuses.VerifyConnection = func(tls.ConnectionState) error { return errors.Join(hello.Conn.Close(), errors.New("refused")) }
+				return refuses, nil
+			}
+		})
+	}
 	expired := ca.issue(t, "localhost", -2*hour, -hour)
 	type failure struct {
 		name           string
@@ -134,6 +144,8 @@ func TestEachFailureOfTLSSaysWhatToDo(t *testing.T) {
 	}
 	for version, name := range map[uint16]string{tls.VersionTLS12: " of TLS 1.2", tls.VersionTLS13: " of TLS 1.3"} {
 		tests = append(tests,
+			failure{"server that hangs up" + name, hangsUp(version), shows(app),
+				[]string{"refuse the client without saying why: its log has the reason", `"CN=app" is signed by`}},
 			failure{"client without a certificate" + name, demands(version), trusts(), []string{"the client has none", "GetClientCertificate"}},
 			failure{"client with a certificate that does not fit" + name, demands(version), trusts(other.issue(t, "app", -hour, hour)),
 				[]string{"no certificate of the client is from an authority that the server trusts"}},
