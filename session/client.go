@@ -29,7 +29,8 @@ type Client struct {
 
 	// mu guards the rest: ensemble, the servers; session, which is nil while there is
 	// none; latest, which is the session before then; making, the one that is being made,
-	// if any; reading, the one of a server without a quorum, if any; known, what former
+	// if any; attached, the one of these that has a connection, if any, with Options.ReadOnly;
+	// reading, the one of a server without a quorum, if any; known, what former
 	// sessions have seen; changes, of session and reading; closed, after which nothing is begun any more; remains,
 	// the znodes that [Session.EnsureRemainsDeleted] has yet to delete; and cleared, nil
 	// or closed when there are none.
@@ -38,6 +39,7 @@ type Client struct {
 	session  *Session
 	latest   *Session
 	making   *Session
+	attached *Session
 	reading  *Session
 	known    knowledge
 	changes  await.Changes

@@ -78,6 +78,7 @@ func (h handler) Unplugged() {
 func (h handler) Detached(cause error) {
 	s := h.s
 	h.Unplugged()
+	s.client.noteDetached(s)
 	s.renewer.onDetach()
 	s.subs.detached()
 	s.watches.fireAll(EventDisconnected)
@@ -88,7 +89,7 @@ func (h handler) Detached(cause error) {
 
 func (h handler) Answered(sent time.Time, zxid int64, committed bool) {
 	if committed {
-		h.s.committed.Store(zxid)
+		h.s.client.noteCommitted(h.s, zxid)
 	}
 	h.s.renewer.onReply(sent, zxid, committed)
 }
@@ -101,6 +102,7 @@ func (h handler) Event(ev wire.Event) {
 func (h handler) Ended(cause error) {
 	s := h.s
 	s.cancel(lost(reason(cause)))
+	s.client.noteDetached(s)
 	select {
 	case <-s.ready:
 		s.renewer.stop()

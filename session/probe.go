@@ -139,7 +139,11 @@ func (s *Session) isOnTrial() bool {
 func (c *Client) adoptTrial(s *Session) {
 	s.mu.Lock()
 	s.trial = false
+	connected := s.connected
 	s.mu.Unlock()
+	if connected && !c.endReading(s) {
+		s.link.Drop(errBehind) // on its next connection, it catches up
+	}
 	c.publish(s)
 	c.states.unmute()
 }

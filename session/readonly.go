@@ -25,10 +25,11 @@ const readOnlyDelay = 2 * time.Second
 // none for two seconds, and a server without a quorum carries out reads, ReadSession returns a
 // session with that server ([Session.ReadOnly]). Such a session ends with its connection, and
 // when the client has a connection with a quorum again: use the next one then, as after the
-// loss of any other session ([IsSessionLoss]). It shows a state that is not older than what
-// the client has seen, and need not be the newest; and it may show changes that were never
-// confirmed by a quorum, and do not exist afterwards. Its writes, syncs and transactions fail
-// with ErrReadOnly, so that nothing can be held in it.
+// loss of any other session ([IsSessionLoss]). It shows a state that need not be the newest,
+// and is not older than what the client has seen in any of its sessions before; nor do later
+// sessions, with a quorum or without one, show anything older than it did. It may show changes
+// that were never confirmed by a quorum, and do not exist afterwards. Its writes, syncs and
+// transactions fail with ErrReadOnly, so that nothing can be held in it.
 func (c *Client) ReadSession(ctx context.Context) (*Session, error) {
 	if c == nil || !c.opts.ReadOnly {
 		return c.Session(ctx)
@@ -217,34 +218,77 @@ func (c *Client) readWithoutQuorum() (read bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if read = s.link.ReadOnly(); read { // otherwise the client is about to be connected
-		c.setReading(s)
+	if read = s.link.ReadOnly(); read && c.beginReading(s) { // otherwise the client is about to be connected
 		select {
 		case <-ctx.Done():
 		case <-s.ctx.Done():
 		}
 		c.setReading(nil)
-		c.mu.Lock()
-		c.known = c.known.with(s)
-		c.mu.Unlock()
 	}
 	s.end(errQuorumIsBack, true)
 	<-s.closed
 	return read, nil
 }
 
-// setReading makes s, nil for none, the session for reads.
+// beginReading makes s the session for reads, unless the client is connected, or has seen
+// something since that the server of s need not know.
+func (c *Client) beginReading(s *Session) bool {
+	c.mu.Lock()
+	late := c.attached != nil || s.demanded.Load() < c.lastKnownLocked().zxid
+	if !late {
+		c.reading = s
+	}
+	c.mu.Unlock()
+	if !late {
+		c.setReading(s)
+	}
+	return !late
+}
+
+// setReading publishes s, nil for none, as the session for reads.
 func (c *Client) setReading(s *Session) {
 	server := ""
 	if s != nil {
 		server = s.servers.server()
 	}
 	c.mu.Lock()
+	if c.reading != nil && s == nil {
+		c.known = c.known.with(c.reading)
+	}
 	c.reading = s
 	c.changes.Announce()
 	c.mu.Unlock()
 	c.states.setReading(server)
 	if s != nil {
 		c.opts.Logger.Info("zookeeper is read without a quorum", "server", server)
+	}
+}
+
+// errBehind is why a session leaves a server that need not know what another one has shown.
+var errBehind = errors.New("the server may not know what another server has shown")
+
+// endReading ends the session for reads before s, which has a connection again, shows anything
+// newer. It reports false if the server of s need not know everything that the client has seen
+// in other sessions.
+func (c *Client) endReading(s *Session) bool {
+	if !c.opts.ReadOnly {
+		return true
+	}
+	c.mu.Lock()
+	c.attached = s
+	reading := c.reading
+	c.mu.Unlock()
+	if reading != nil {
+		reading.end(errQuorumIsBack, true)
+	}
+	return s.link.LastZxid() >= c.lastKnown().zxid
+}
+
+// noteDetached notes that s has no connection any more.
+func (c *Client) noteDetached(s *Session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.attached == s {
+		c.attached = nil
 	}
 }

@@ -274,6 +274,7 @@ func TestReadSessionKnowsWhatFormerSessionsHaveSeen(t *testing.T) {
 		require.NoError(w, w.srv.ExpireSession(former.ID()))
 		<-former.Context().Done()
 		require.NotSame(w, former, w.session(w.client))
+		w.sleep(time.Second)
 		require.NoError(w, w.srv.Stop(1))
 		require.NoError(w, w.srv.Stop(2))
 		require.NoError(w, w.srv.Restart(3))

@@ -66,9 +66,8 @@ type Session struct {
 	heardBefore time.Time
 	// outdated: what the session has seen is not of the present ensemble.
 	outdated atomic.Bool
-	// committed is the newest transaction of this session that a quorum has committed, 0
-	// before the first.
-	committed atomic.Int64
+	// demanded is the newest transaction that the server of a session for reads had to know.
+	demanded atomic.Int64
 
 	// refused gets the time since when servers have left handshakes of the session
 	// without an answer, once that is long ago; cap 1.
@@ -84,10 +83,8 @@ func newSession(ctx context.Context, c *Client, k kind) (*Session, error) {
 		dialing: make(chan struct{}), attached: make(chan struct{}),
 		trial: trial, refused: make(chan time.Time, 1), reads: k == forReads,
 	}
-	var known knowledge
 	if s.reads {
-		known = c.lastKnown()
-		s.heardBefore = known.heard
+		s.heardBefore = c.lastKnown().heard
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.watches, s.subs = newWatchSet(s), newSubscriptionSet(s)
@@ -96,7 +93,7 @@ func newSession(ctx context.Context, c *Client, k kind) (*Session, error) {
 	s.link = wire.NewLink(ctx, wire.Config{
 		Timeout: asked, Servers: s.countServers, MaxFrame: c.opts.MaxReply, MaxRequest: c.opts.MaxRequest,
 		Credentials: wireCredentials(c.opts.Credentials), Dial: s.dial, SASL: s.startSASL(),
-		PairPings: c.opts.Trust == TrustQuorum, Pause: s.dialPause, ReadOnly: s.reads, LastZxid: known.zxid,
+		PairPings: c.opts.Trust == TrustQuorum, Pause: s.dialPause, ReadOnly: s.reads, Seen: s.newestSeen, Opening: s.catchUp,
 		Now: s.now, Handler: handler{s},
 	})
 	switch k {

@@ -75,6 +75,13 @@ func (c *conn) Write(p []byte) (int, error) {
 		c.link.mu.Unlock()
 		return len(p), nil
 	}
+	c.link.mu.Unlock()
+	var seen int64
+	if c.link.cfg.Seen != nil {
+		seen = c.link.cfg.Seen()
+	}
+	c.link.mu.Lock()
+	c.machine.seen = seen
 	hello, err := c.machine.handleConnect(p[4:], now)
 	limit := c.link.timeoutLocked() / 3
 	c.link.mu.Unlock()

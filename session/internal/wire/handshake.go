@@ -22,7 +22,7 @@ func (m *machine) handleConnect(frame []byte, now time.Time) ([]byte, error) {
 		return nil, fmt.Errorf("%w: connect request for session %#x on the link of %#x", errProtocol, sid, m.mem.sid)
 	}
 	out := append([]byte(nil), frame...)
-	binary.BigEndian.PutUint64(out[4:], uint64(m.mem.lastZxid))
+	binary.BigEndian.PutUint64(out[4:], uint64(max(m.mem.lastZxid, m.seen)))
 	d := NewDecoder(frame[fixed:])
 	if d.Bytes(); d.Err() == nil && d.Len() == 0 {
 		out = append(out, 0)
@@ -115,9 +115,26 @@ func (c *conn) acceptWelcome(frame []byte) error {
 	// this goroutine reads the answers.
 	c.deliver.Lock()
 	defer c.deliver.Unlock()
+	if err := c.attach(); err != nil {
+		return err
+	}
+	c.wake()
+	c.link.cfg.Handler.Attached(greeted, first)
+	c.forward(frame)
+	return nil
+}
+
+// attach makes c the link's connection. Credentials, and then the opening request, go ahead of
+// all others.
+func (c *conn) attach() error {
+	var opening *Call
+	var body func(*Encoder)
+	if c.link.cfg.Opening != nil {
+		opening, body = c.link.cfg.Opening()
+	}
+	now := c.link.cfg.Now()
 	c.link.mu.Lock()
-	// Credentials go first on the connection; other requests are sent only
-	// after them.
+	defer c.link.mu.Unlock()
 	for _, cred := range c.link.cfg.Credentials {
 		c.out = c.machine.appendFrame(c.out, xidAuth, OpSetAuth, func(e *Encoder) {
 			e.Int32(0)
@@ -125,14 +142,16 @@ func (c *conn) acceptWelcome(frame []byte) error {
 			e.Bytes(cred.Auth)
 		})
 	}
+	if opening != nil && c.link.ended == nil && c.cause == nil {
+		var err error
+		if c.out, err = c.machine.submit(c.out, opening, body, now, c.link.cfg.MaxRequest); err != nil {
+			return err
+		}
+	}
 	c.attached, c.link.failures = true, nil
 	if c.link.ended == nil {
 		c.link.current = c
 	}
-	c.link.mu.Unlock()
-	c.wake()
-	c.link.cfg.Handler.Attached(greeted, first)
-	c.forward(frame)
 	return nil
 }
 

@@ -60,8 +60,12 @@ type Config struct {
 	// ReadOnly makes the session one for reads, which a server without a quorum may make,
 	// too. The link ends with its connection: no other server knows such a session.
 	ReadOnly bool
-	// LastZxid is the newest transaction that the servers must know.
-	LastZxid int64
+	// Seen is the newest transaction, besides those that the session has seen, that a server
+	// must know to be connected to; nil: none. It is called before each handshake.
+	Seen func() int64
+	// Opening returns a request that is sent ahead of all others on a connection to which a
+	// server has just attached the session, or nil; optional.
+	Opening func() (*Call, func(*Encoder))
 	// Dial opens a connection.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Pause is how long to wait before dial number n (from 0) since the
@@ -101,7 +105,7 @@ type Link struct {
 // NewLink makes a link; it opens nothing. ctx gives values only: its end does
 // not end the link.
 func NewLink(ctx context.Context, cfg Config) *Link {
-	l := &Link{cfg: cfg, mem: memory{lastZxid: cfg.LastZxid}}
+	l := &Link{cfg: cfg}
 	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return l
 }

@@ -113,6 +113,7 @@ type machine struct {
 	pings   []time.Time
 	pairs   bool      // see Config.PairPings
 	reads   bool      // see Config.ReadOnly
+	seen    int64     // see Config.Seen
 	pinged  time.Time // when the newest ping was sent that is not go-zookeeper's
 	encoder Encoder   // used again and again
 }

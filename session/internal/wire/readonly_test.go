@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/binary"
 	"testing"
 	"time"
 
@@ -43,6 +44,16 @@ func TestServerWithAQuorumIsKnownToALinkForReads(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, first)
 	assert.False(t, m.mem.readOnly)
+}
+
+// A handshake demands that the server knows what this session has seen, and others have.
+func TestHandshakeCarriesTheNewestTransactionThatWasSeen(t *testing.T) {
+	for seen, want := range map[int64]uint64{0: 77, 76: 77, 78: 78} {
+		m := machine{mem: &memory{lastZxid: 77}, seen: seen}
+		out, err := m.handleConnect(connectRequest(0, 0), time.Now())
+		require.NoError(t, err)
+		assert.Equal(t, want, binary.BigEndian.Uint64(out[4:]))
+	}
 }
 
 // A server without a quorum that makes no sessions answers a handshake with the header of a
