@@ -263,6 +263,17 @@ func TestOrderOfServersThatMayBeUnreachable(t *testing.T) {
 	assert.Equal(t, []string{"a"}, r.untold([]string{"a", "b"}))
 }
 
+// Servers that have other names in the list given to Connect are tried once in a round.
+func TestServersOfTheListAndTheConfigurationAreTriedOnce(t *testing.T) {
+	book := newAddressBook(t.Context(), func(context.Context, string) ([]string, error) { return []string{"10.0.0.1", "10.0.0.2"}, nil })
+	resolve := func(servers []string) []target { return book.targets(context.Background(), servers, time.Second) }
+	e := ensemble{followed: true, given: []string{"zk:2181"}, servers: []string{"10.0.0.1:2181", "10.0.0.2:2181", "10.0.0.3:2181"}}
+	r := newRotation(e, newReachability(), resolve, func() bool { return false }, nil)
+	for range 20 {
+		assert.ElementsMatch(t, e.servers, r.nextRound())
+	}
+}
+
 // inNamedNetwork runs body in a bubble with three servers, of which server i has the address
 // 10.1.0.i and every name that ends with i. A client that was given another name of server 1
 // follows the ensemble of zk1, zk2 and zk3. The name server answers while up is true.

@@ -144,6 +144,9 @@ func (c *Client) adoptTrial(s *Session) {
 	if connected && !c.endReading(s) {
 		s.link.Drop(errBehind) // on its next connection, it catches up
 	}
+	if !s.isConnected() { // not any more, perhaps
+		c.noteDetached(s)
+	}
 	c.publish(s)
 	c.states.unmute()
 }

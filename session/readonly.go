@@ -275,7 +275,9 @@ func (c *Client) endReading(s *Session) bool {
 		return true
 	}
 	c.mu.Lock()
-	c.attached = s
+	if s.ctx.Err() == nil { // otherwise nothing would undo it
+		c.attached = s
+	}
 	reading := c.reading
 	c.mu.Unlock()
 	if reading != nil {

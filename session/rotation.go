@@ -148,7 +148,8 @@ func (r *rotation) Next() (server string, allTried bool) {
 func (r *rotation) beginRound() bool {
 	r.mu.Lock()
 	over, servers, replaced := r.tried == len(r.round), r.servers, r.replaced
-	if r.of.followed {
+	followed := r.of.followed
+	if followed {
 		given := slices.Clone(r.of.given)
 		chance.Shuffle(r.random, given)
 		servers = r.reach.order(servers, given)
@@ -158,6 +159,9 @@ func (r *rotation) beginRound() bool {
 		return true
 	}
 	round := r.resolve(servers)
+	if followed {
+		round = distinct(round) // the servers given to Connect may be the same by other names
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.replaced != replaced {
@@ -177,6 +181,16 @@ func (r *rotation) beginRound() bool {
 	r.round, r.tried, r.rounds = round, 0, r.rounds+1
 	r.decision, r.ahead = decision{}, nil
 	return true
+}
+
+// distinct is round with the first of the targets of each address.
+func distinct(round []target) []target {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(round, func(t target) bool {
+		again := seen[t.address]
+		seen[t.address] = true
+		return again
+	})
 }
 
 // Connected ends the round: the next dial, if any, may be weeks later, when the addresses of
