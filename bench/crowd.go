@@ -18,13 +18,14 @@ const roleCrowd = "crowd"
 // crowdSettings are the settings of its command line; the variants are tasks.
 type crowdSettings struct {
 	manySettings
-	shared bool
+	shared, warm bool
 }
 
 func parseCrowd(args []string, out io.Writer) (s crowdSettings, err error) {
 	flags := newManyFlags(roleCrowd, out, "1000,2000,4000", "what",
 		"what the sessions do at once: have a turn each, or join a job and leave it", crowd.Tasks())
 	flags.BoolVar(&s.shared, "shared", false, "let the sessions share their heartbeats")
+	flags.BoolVar(&s.warm, "warm", false, "let each session have a turn before, a heartbeat period ago (not workers, which join once)")
 	s.manySettings, err = flags.parse(args)
 	return s, err
 }
@@ -37,7 +38,7 @@ func measureCrowd(ctx context.Context, args []string) error {
 	}
 	return measureMany(ctx, s.manySettings, 1, s.byVariant(), func(r manyRun) ([]crowd.Figures, error) {
 		return crowd.Measure(ctx, crowd.Setting{
-			Servers: r.servers, Root: r.root, Clients: r.n, What: r.variant, Timeout: s.timeout, Tick: s.tick, Shared: s.shared,
+			Servers: r.servers, Root: r.root, Clients: r.n, What: r.variant, Timeout: s.timeout, Tick: s.tick, Shared: s.shared, Warm: s.warm,
 		})
 	}, writeCrowd)
 }

@@ -17,9 +17,9 @@ func TestCrowdCommandLine(t *testing.T) {
 		counts: []int{1000, 2000, 4000}, variants: []string{"lock", "semaphore", "election", "workers"},
 		timeout: 10 * time.Second, tick: 2 * time.Second,
 	}}, s)
-	s, err = parseCrowd([]string{"-n", "7,8", "-what", "workers", "-shared", "-timeout", "20s", "-tick", "1s", "-servers", "a:1"}, io.Discard)
+	s, err = parseCrowd([]string{"-n", "7,8", "-what", "workers", "-shared", "-warm", "-timeout", "20s", "-tick", "1s", "-servers", "a:1"}, io.Discard)
 	require.NoError(t, err)
-	require.Equal(t, crowdSettings{shared: true, manySettings: manySettings{
+	require.Equal(t, crowdSettings{shared: true, warm: true, manySettings: manySettings{
 		counts: []int{7, 8}, variants: []string{"workers"}, timeout: 20 * time.Second, tick: time.Second, servers: "a:1",
 	}}, s)
 	for _, c := range []struct {

@@ -14,7 +14,7 @@
 //
 // # Many sessions
 //
-//	cd bench && go run . crowd [-n 1000,2000,4000] [-what lock,semaphore,election,workers] [-shared]
+//	cd bench && go run . crowd [-n 1000,2000,4000] [-what lock,semaphore,election,workers] [-shared] [-warm]
 //
 // measures clients that all want the same at once, each with a session of its own: requests,
 // bytes and time, and the exponents of their growth.

@@ -30,6 +30,9 @@ type Setting struct {
 	// Shared: the sessions share their heartbeats. Tick is the servers' tickTime.
 	Shared bool
 	Tick   time.Duration
+	// Warm: each client has a turn before, while few others have theirs, and then waits for a
+	// heartbeat period. Not for workers, which join once.
+	Warm bool
 }
 
 // Figures are the results for one step of what the clients do.
@@ -48,28 +51,32 @@ type Figures struct {
 type step struct {
 	name string
 	do   func(ctx context.Context, i int, c *session.Client) error
+	warm bool // each client may do it more than once
 }
 
 // permits is how many permits the semaphore has.
 const permits = 16
 
-// steps are what the clients do; first prepares it.
-func (s Setting) steps(ctx context.Context, first *session.Client) ([]step, error) {
+// steps are what the clients do; the first one prepares it.
+func (s Setting) steps(ctx context.Context, all []*session.Client) ([]step, error) {
 	switch s.What {
 	case "lock":
-		return eachInTurn(s.What, func(ctx context.Context, c *session.Client) (released, error) {
-			return lock.New(c, s.Root+"/lock", nil).Lock(ctx)
+		return eachInTurn(s.What, all, func(c *session.Client) acquire {
+			m := lock.New(c, s.Root+"/lock", nil)
+			return func(ctx context.Context) (released, error) { return m.Lock(ctx) }
 		}), nil
 	case "semaphore":
-		return eachInTurn(s.What, func(ctx context.Context, c *session.Client) (released, error) {
-			return lock.NewSemaphore(c, s.Root+"/semaphore", permits, nil).Acquire(ctx, 1)
+		return eachInTurn(s.What, all, func(c *session.Client) acquire {
+			m := lock.NewSemaphore(c, s.Root+"/semaphore", permits, nil)
+			return func(ctx context.Context) (released, error) { return m.Acquire(ctx, 1) }
 		}), nil
 	case "election":
-		return eachInTurn(s.What, func(ctx context.Context, c *session.Client) (released, error) {
-			return election.New(c, s.Root+"/election", nil).Campaign(ctx)
+		return eachInTurn(s.What, all, func(c *session.Client) acquire {
+			e := election.New(c, s.Root+"/election", nil)
+			return func(ctx context.Context) (released, error) { return e.Campaign(ctx) }
 		}), nil
 	case "workers":
-		return s.workers(ctx, first)
+		return s.workers(ctx, all[0])
 	}
 	return nil, fmt.Errorf("nothing is called %q", s.What)
 }
@@ -79,15 +86,46 @@ type released interface {
 	Release(ctx context.Context) error
 }
 
-// eachInTurn is one step: each client has its turn.
-func eachInTurn(name string, acquire func(ctx context.Context, c *session.Client) (released, error)) []step {
-	return []step{{name, func(ctx context.Context, _ int, c *session.Client) error {
-		held, err := acquire(ctx, c)
+// acquire waits for a turn.
+type acquire func(ctx context.Context) (released, error)
+
+// eachInTurn is one step: each client has its turn, with a lock of its own that remembers
+// what the client has seen.
+func eachInTurn(name string, all []*session.Client, make func(c *session.Client) acquire) []step {
+	turns := []acquire{}
+	for _, c := range all {
+		turns = append(turns, make(c))
+	}
+	return []step{{name: name, warm: true, do: func(ctx context.Context, i int, _ *session.Client) error {
+		held, err := turns[i](ctx)
 		if err != nil {
 			return err
 		}
 		return held.Release(ctx)
 	}}}
+}
+
+// warmUp has each client do the step once, few at a time, and waits for a heartbeat period.
+func (s step) warmUp(ctx context.Context, all []*session.Client) error {
+	doing, doCtx := errgroup.WithContext(ctx)
+	doing.SetLimit(clients.AtOnce)
+	for i, c := range all {
+		// Waited for below; ends with doCtx.
+		doing.Go(func() error { return s.do(doCtx, i, c) })
+	}
+	if err := doing.Wait(); err != nil {
+		return err
+	}
+	last, err := all[0].Session(ctx)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(last.Heartbeat()):
+		return nil
+	}
 }
 
 // workers join a job, and leave it.
@@ -98,14 +136,14 @@ func (s Setting) workers(ctx context.Context, first *session.Client) ([]step, er
 	}
 	workers := make([]*workerctl.Worker, s.Clients)
 	return []step{
-		{"workers join", func(ctx context.Context, i int, c *session.Client) error {
+		{name: "workers join", do: func(ctx context.Context, i int, c *session.Client) error {
 			job, err := workerctl.Attach(ctx, c, "job", o)
 			if err == nil {
 				workers[i], err = job.Join(ctx, workerctl.Identity{Name: fmt.Sprint("worker-", i)})
 			}
 			return err
 		}},
-		{"workers leave", func(ctx context.Context, i int, _ *session.Client) error { return workers[i].Leave(ctx) }},
+		{name: "workers leave", do: func(ctx context.Context, i int, _ *session.Client) error { return workers[i].Leave(ctx) }},
 	}, nil
 }
 
@@ -161,11 +199,16 @@ func Measure(ctx context.Context, s Setting) (out []Figures, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%d clients: %w", s.Clients, err)
 	}
-	steps, err := s.steps(ctx, all[0])
+	steps, err := s.steps(ctx, all)
 	if err != nil {
 		return nil, err
 	}
 	for _, step := range steps {
+		if s.Warm && step.warm {
+			if err := step.warmUp(ctx, all); err != nil {
+				return out, fmt.Errorf("%d clients, %s, before: %w", s.Clients, step.name, err)
+			}
+		}
 		requests, read, written, began := count.requests.Load(), count.read.Load(), count.written.Load(), time.Now()
 		doing, doCtx := errgroup.WithContext(ctx)
 		for i, c := range all {

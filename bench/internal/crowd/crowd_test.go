@@ -37,6 +37,27 @@ func TestEachTaskIsMeasured(t *testing.T) {
 	}
 }
 
+// A client that is warm has had a turn before what is measured.
+func TestWarmClientsHaveHadATurn(t *testing.T) {
+	t.Parallel()
+	for _, warm := range []bool{false, true} {
+		srv, err := zktest.Start(nil)
+		require.NoError(t, err)
+		require.NoError(t, srv.Create("/root", nil))
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		figures, err := crowd.Measure(ctx, crowd.Setting{
+			Servers: srv.Addr(), Root: "/root", Clients: 5, What: "lock", Timeout: 4 * time.Second, Tick: 2 * time.Second, Warm: warm,
+		})
+		require.NoError(t, err)
+		require.Len(t, figures, 1)
+		deletions := map[bool]int{false: 5, true: 10}[warm]
+		assert.Equal(t, deletions, srv.Stats().Requests["delete"], "one for each turn")
+		assert.Less(t, figures[0].Requests, int64(5*9), "of one turn each")
+		require.NoError(t, srv.Close())
+	}
+}
+
 func TestUnknownTaskIsRefused(t *testing.T) {
 	_, err := crowd.Measure(context.Background(), crowd.Setting{What: "some"})
 	require.ErrorContains(t, err, `"some"`)
