@@ -11,7 +11,10 @@ import (
 )
 
 // workerLine is a worker in the list of a job's workers.
-type workerLine struct{ recognize.Worker }
+type workerLine struct {
+	recognize.Worker
+	rank int // in the default order
+}
 
 // workerOrder is the default order of the states: what needs attention comes first.
 func workerOrder() []string {
@@ -47,7 +50,7 @@ func (w *workerLine) compareTo(other *workerLine, o order) int {
 	case sortSince:
 		c = o.compareAges(w.Since, other.Since)
 	default:
-		c = cmp.Compare(slices.Index(workerOrder(), w.State), slices.Index(workerOrder(), other.State))
+		c = cmp.Compare(w.rank, other.rank)
 	}
 	return cmp.Or(c, cmp.Compare(w.ID, other.ID), strings.Compare(w.Path, other.Path))
 }
@@ -65,7 +68,7 @@ func (d *drawing) drawWorkers(job *recognize.Thing) []web.Block {
 	}
 	for _, w := range all {
 		if d.Filter == "" || hasWords(d.Filter, append([]string{w.Name, w.State, w.Node, w.Failure, w.Session.String()}, w.Addresses...)) {
-			t.lines = append(t.lines, &workerLine{w})
+			t.lines = append(t.lines, &workerLine{w, slices.Index(t.facets, w.State)})
 		}
 	}
 	return drawTable(d, t, d.drawOwner(job, "Workers", len(all)))
@@ -109,8 +112,8 @@ func (i *instanceLine) compareTo(other *instanceLine, o order) int {
 	case sortSince:
 		c = o.compareAges(i.Since, other.Since)
 	default:
-		states := []string{facetBroken, facetDisabled, facetReady}
-		c = cmp.Or(cmp.Compare(slices.Index(states, i.State()), slices.Index(states, other.State())), compareNames(i.Name(), other.Name()))
+		states := [...]string{facetBroken, facetDisabled, facetReady}
+		c = cmp.Or(cmp.Compare(slices.Index(states[:], i.State()), slices.Index(states[:], other.State())), compareNames(i.Name(), other.Name()))
 	}
 	return cmp.Or(c, strings.Compare(i.Path, other.Path))
 }

@@ -162,8 +162,12 @@ func (d *drawing) drawTitle(all int) func(shown int) []web.Block {
 	}
 }
 
-// drawMatch draws a thing among things of all kinds: a lock or an election as a row.
+// drawMatch draws a thing among things of all kinds: a lock, an election or a service as a row.
 func (d *drawing) drawMatch(t *recognize.Thing) web.Block {
+	if t.Kind == recognize.Service {
+		r := newServiceRow(t)
+		return d.renderKeyed("servicerow", r.key(), "", r)
+	}
 	if isLock(t.Kind) || t.Kind == recognize.Election {
 		r := newRow(t)
 		return d.renderKeyed("row", r.key(), "", r)

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 )
 
@@ -57,6 +58,24 @@ func TestAddressesKeepOnlyParametersWithAValue(t *testing.T) {
 	assert.Equal(t, "?dir=desc&path=%2Fq%26&q=a+b&sort=since", q.link("state", ""))
 	assert.Equal(t, map[string]string{"path": "/q&", "state": "waiting", "sort": "since", "dir": "desc"}, q.hidden())
 	assert.Len(t, q.Kept(), 5)
+}
+
+// TestTasksOfAListHaveTheirActions, if users may change something.
+func TestTasksOfAListHaveTheirActions(t *testing.T) {
+	for state, want := range map[string]string{
+		"waiting": "do=cancel&amp;item=a%26b&amp;path=%2Fq", "assigned": "do=cancel", "dead": "do=requeue", "failed": "do=requeue", "canceled": "do=requeue", "done": "", "unreadable": "", "newer": "",
+	} {
+		l := &taskLine{ListedTask: recognize.ListedTask{Task: recognize.Task{Path: "/q/tasks/00/x", State: state, Whole: "a&b"}}, Queue: "/q"}
+		for _, acts := range []bool{false, true} {
+			d := &drawing{View: &View{}, Acts: acts}
+			html := string(d.renderBlock("taskline", "", l).HTML)
+			require.NoError(t, d.err)
+			assert.Equal(t, acts && want != "", strings.Contains(html, `href="/act?`), state)
+			if acts {
+				assert.Contains(t, html, want, state)
+			}
+		}
+	}
 }
 
 // TestTextOnARowIsBounded, whatever its characters become.

@@ -18,6 +18,7 @@ const searchedPayload = 200
 type taskLine struct {
 	recognize.ListedTask
 	Queue string // path
+	rank  int    // in the default order
 }
 
 // taskOrder is the default order of the states: what needs attention comes first.
@@ -78,11 +79,11 @@ func (t *taskLine) compareTo(other *taskLine, o order) int {
 	case sortSince:
 		c = o.compareAges(t.Since(), other.Since())
 	default:
-		order := taskOrder()
-		c = cmp.Compare(slices.Index(order, t.State), slices.Index(order, other.State))
-		if c = cmp.Or(c, t.Since().Compare(other.Since())); taskformat.State(t.State).Finished() && t.State == other.State {
+		c = t.Since().Compare(other.Since())
+		if taskformat.State(t.State).Finished() {
 			c = -c // the newest end first
 		}
+		c = cmp.Or(cmp.Compare(t.rank, other.rank), c)
 	}
 	return cmp.Or(c, strings.Compare(t.Path, other.Path))
 }
@@ -108,7 +109,7 @@ func (d *drawing) drawTasks(queue *recognize.Thing) []web.Block {
 		},
 	}
 	for _, task := range all {
-		if l := (&taskLine{task, queue.Path}); d.Filter == "" || l.matches(d.Filter) {
+		if l := (&taskLine{task, queue.Path, slices.Index(t.facets, task.State)}); d.Filter == "" || l.matches(d.Filter) {
 			t.lines = append(t.lines, l)
 		}
 	}
