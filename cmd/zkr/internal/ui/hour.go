@@ -130,6 +130,9 @@ func (r *recorder) end(old, t *recognize.Thing, c *recognize.Contender, when Cha
 	if from := heldBy(c); from != nil {
 		h.From, h.Sure = from.Since, from.Sure
 	}
+	if h.Until.Sub(h.After) < time.Second {
+		h.After = time.Time{} // notified at that time, though looked at later
+	}
 	r.own()
 	key := keyOf(old)
 	all := append(slices.Clip(r.hour.Ended[key]), h)

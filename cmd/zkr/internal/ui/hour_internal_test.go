@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
 // ended are the ended holds of a lock, a line each.
@@ -228,4 +231,48 @@ func TestTimeLineOfABusyLockIsBounded(t *testing.T) {
 	line = newHourLine(thing, Hour{Waiting: map[string][]Point{keyOf(thing): {{now.Add(-2 * time.Hour), 9}, {now.Add(-90 * time.Minute), 4}, {now.Add(-time.Minute), 2}}}}, now)
 	assert.EqualValues(t, 4, line.MostWaiting, "nine waited before the line begins")
 	assert.True(t, strings.HasPrefix(line.Waiting, "M0.0 30H0.0V0.0H0.0V0.0H"), line.Waiting)
+}
+
+// TestProgramThatAsksKeepsTheHour without an open page; without either, the end of a hold has
+// the time of its notification.
+func TestProgramThatAsksKeepsTheHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv, err := zktest.Start(&zktest.Options{InMemory: true})
+		require.NoError(t, err)
+		defer func() { _ = srv.Close() }()
+		require.NoError(t, srv.Create("/l", nil))
+		for i := range 3 {
+			require.NoError(t, srv.Create(contender("/l", "lock", i), nil))
+		}
+		c, err := session.Connect(t.Context(), srv.Addr(), &session.Options{Dialer: srv.Dial})
+		require.NoError(t, err)
+		m, over := NewModel(c, "/"), make(chan error, 1)
+		// Waited for below; ends when the client is closed.
+		go func() { over <- m.Run(t.Context()) }()
+		ask := func() { time.Sleep(3 * time.Second); m.View() }
+		for !m.View().Health.Loaded || len(m.View().Things) == 0 {
+			ask()
+		}
+		ask()
+		require.NoError(t, srv.Delete(contender("/l", "lock", 0)))
+		for range 200 {
+			ask()
+		}
+		hour := m.View().Hour
+		require.Len(t, hour.Ended["mutex/l"], 1)
+		assert.Zero(t, hour.Ended["mutex/l"][0].After, "observed")
+		assert.Empty(t, hour.Blind)
+		time.Sleep(10 * time.Minute)
+		require.NoError(t, srv.Delete(contender("/l", "lock", 1)))
+		ended := time.Now()
+		time.Sleep(10 * time.Minute)
+		ask()
+		hour = m.View().Hour
+		require.Len(t, hour.Ended["mutex/l"], 2)
+		h := hour.Ended["mutex/l"][1]
+		assert.WithinDuration(t, ended, h.Until, time.Second)
+		assert.Zero(t, h.After, "the only change was notified then")
+		_ = c.Close(t.Context())
+		<-over
+	})
 }

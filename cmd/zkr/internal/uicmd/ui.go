@@ -35,7 +35,8 @@ waiters; the overview has holders, waiters and grants by minute. zkr ui knows th
 reading the znodes while a page is open, and says when it did not: of such a time, and
 of a time before it was started, only what was left at the end is known. A hold that
 came and went between two reads is not shown; "zkr history" has it from the logs of the
-servers. The last 100 holds of each lock are kept, and 10,000 in all.
+servers. Without an open page, a program that asks GET /api/things every three seconds
+keeps zkr ui reading. The last 100 holds of each lock are kept, and 10,000 in all.
 
 Without --actions, zkr ui never writes. Without --allow-remote, only this machine can reach the page, and
 every user of this machine can read it. Any client that reaches the page sees everything
