@@ -181,7 +181,7 @@ func TestLastHourIsDrawn(t *testing.T) {
 	text := p.hourOf(t, "/l", Health{})
 	for _, want := range []string{
 		"ann: 10m 1s or more", "&lt;script&gt;alert(1)&lt;/script&gt;: 0s to 20m 1s", `class="faint"`, `cy \u{202e}`, ">holds<", "or before", "not observed for 20m 1s", "Not observed for 20m 1s,",
-		"Observed for ", "waiters, at most <b>2</b>", `<path class="waiters" d="M`, "a hold that came and went between two reads is not shown", "released, or its session has ended", "waiters: now 0, at most 2", "57 minutes without a bar",
+		"Observed for ", "waiters, at most <b>2</b>", `<path class="waiters" d="M`, "a hold that came and went between two looks is not shown", "released, or its session has ended", "waiters: now 0, at most 2", "57 minutes without a bar",
 	} {
 		assert.Contains(t, text, want)
 	}
@@ -233,46 +233,50 @@ func TestTimeLineOfABusyLockIsBounded(t *testing.T) {
 	assert.True(t, strings.HasPrefix(line.Waiting, "M0.0 30H0.0V0.0H0.0V0.0H"), line.Waiting)
 }
 
-// TestProgramThatAsksKeepsTheHour without an open page; without either, the end of a hold has
-// the time of its notification.
-func TestProgramThatAsksKeepsTheHour(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv, err := zktest.Start(&zktest.Options{InMemory: true})
-		require.NoError(t, err)
-		defer func() { _ = srv.Close() }()
-		require.NoError(t, srv.Create("/l", nil))
-		for i := range 3 {
-			require.NoError(t, srv.Create(contender("/l", "lock", i), nil))
-		}
-		c, err := session.Connect(t.Context(), srv.Addr(), &session.Options{Dialer: srv.Dial})
-		require.NoError(t, err)
-		m, over := NewModel(c, "/"), make(chan error, 1)
-		// Waited for below; ends when the client is closed.
-		go func() { over <- m.Run(t.Context()) }()
-		ask := func() { time.Sleep(3 * time.Second); m.View() }
-		for !m.View().Health.Loaded || len(m.View().Things) == 0 {
-			ask()
-		}
-		ask()
-		require.NoError(t, srv.Delete(contender("/l", "lock", 0)))
-		for range 200 {
-			ask()
-		}
-		hour := m.View().Hour
-		require.Len(t, hour.Ended["mutex/l"], 1)
-		assert.Zero(t, hour.Ended["mutex/l"][0].After, "observed")
-		assert.Empty(t, hour.Blind)
-		time.Sleep(10 * time.Minute)
-		require.NoError(t, srv.Delete(contender("/l", "lock", 1)))
-		ended := time.Now()
-		time.Sleep(10 * time.Minute)
-		ask()
-		hour = m.View().Hour
-		require.Len(t, hour.Ended["mutex/l"], 2)
-		h := hour.Ended["mutex/l"][1]
-		assert.WithinDuration(t, ended, h.Until, time.Second)
-		assert.Zero(t, h.After, "the only change was notified then")
-		_ = c.Close(t.Context())
-		<-over
-	})
+// TestHourIsKeptWithoutAReader by an attentive model; by another one, the end of a hold has the
+// time of its notification.
+func TestHourIsKeptWithoutAReader(t *testing.T) {
+	for _, attentive := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			srv, err := zktest.Start(&zktest.Options{InMemory: true})
+			require.NoError(t, err)
+			defer func() { _ = srv.Close() }()
+			require.NoError(t, srv.Create("/l", nil))
+			for i := range 4 {
+				require.NoError(t, srv.Create(contender("/l", "lock", i), nil))
+			}
+			c, err := session.Connect(t.Context(), srv.Addr(), &session.Options{Dialer: srv.Dial})
+			require.NoError(t, err)
+			m, over := NewModel(c, "/"), make(chan error, 1)
+			m.Attentive = attentive
+			// Waited for below; ends when the client is closed.
+			go func() { over <- m.Run(t.Context()) }()
+			for !m.View().Health.Loaded || len(m.View().Things) == 0 {
+				time.Sleep(3 * time.Second)
+			}
+			var ended []time.Time
+			for i := range 3 {
+				time.Sleep(10 * time.Minute)
+				require.NoError(t, srv.Delete(contender("/l", "lock", i)))
+				ended = append(ended, time.Now())
+			}
+			time.Sleep(10 * time.Minute)
+			hour := m.View().Hour
+			holds := hour.Ended["mutex/l"]
+			if !attentive {
+				require.Len(t, holds, 1, "the holds between two looks are not known")
+				_ = c.Close(t.Context())
+				<-over
+				return
+			}
+			require.Len(t, holds, 3)
+			for i, h := range holds {
+				assert.WithinDuration(t, ended[i], h.Until, idle)
+				assert.Zero(t, h.After, "observed")
+			}
+			assert.Empty(t, hour.Blind)
+			_ = c.Close(t.Context())
+			<-over
+		})
+	}
 }

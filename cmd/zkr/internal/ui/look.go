@@ -17,7 +17,7 @@ func (m *Model) watchTree() {
 	if h.Stale {
 		m.memory.resetProof()
 	}
-	read := m.Hub.Streams() > 0 || time.Since(m.asked) < again
+	read := m.Attentive || m.Hub.Streams() > 0 || time.Since(m.asked) < again
 	switch {
 	case read && h.Loaded && !was.Loaded, read && !h.Stale && m.memory.isBlind() && m.tree.Status().Synced:
 		m.lookLocked()

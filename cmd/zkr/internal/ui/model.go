@@ -29,14 +29,18 @@ const (
 )
 
 // Model is the content of the pages. Run keeps the view of the znodes in sync.
-// Recognition runs on reads and while pages are open. Reading all znodes again
+// Recognition runs on reads and while pages are open, or always if Attentive. Reading all znodes again
 // for each reader would take seconds in a large tree; keeping them in sync
-// costs only the changes. Recognition without a reader would be wasted.
+// costs only the changes. Otherwise recognition without a reader would be wasted.
 type Model struct {
 	// Hub says when there is another View.
 	Hub web.Hub
 	// Auditor asks the servers for findings; nil for none. Set before Run.
 	Auditor *doctor.Auditor
+	// Attentive also looks at changes while there is no reader, every two seconds, and looks
+	// every ten seconds without changes, so that the last hour is known when a reader comes.
+	// Set before Run.
+	Attentive bool
 
 	client *session.Client
 	root   string
@@ -191,10 +195,14 @@ func (m *Model) followChanges(ctx context.Context, over <-chan error) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-m.dirty.wake:
+			rest := m.restTime()
 			if m.Hub.Streams() == 0 {
-				continue // the next reader looks
+				if !m.Attentive {
+					continue // the next reader looks
+				}
+				rest = max(rest, idle)
 			}
-			pause := time.NewTimer(m.restTime())
+			pause := time.NewTimer(rest)
 			select {
 			case <-pause.C:
 			case <-ctx.Done():
@@ -204,7 +212,7 @@ func (m *Model) followChanges(ctx context.Context, over <-chan error) error {
 		case <-repeat.C:
 			// Some findings, such as a long hold, come with time alone: View looks
 			// again, unless the tree is stale.
-			if m.Hub.Streams() > 0 {
+			if m.Hub.Streams() > 0 || m.Attentive {
 				m.View()
 			}
 		case <-watch.C:

@@ -32,11 +32,11 @@ the filter searches them.
 The page of a lock or an election has its last hour: the holders as a time line and as a
 list, with the beginning and the end of each hold and how it ended, and the number of
 waiters; the overview has holders, waiters and grants by minute. zkr ui knows this from
-reading the znodes while a page is open, and says when it did not: of such a time, and
-of a time before it was started, only what was left at the end is known. A hold that
-came and went between two reads is not shown; "zkr history" has it from the logs of the
-servers. Without an open page, a program that asks GET /api/things every three seconds
-keeps zkr ui reading. The last 100 holds of each lock are kept, and 10,000 in all.
+looking at the znodes every two seconds or more often, whether a page is open or not,
+and says when it could not: of an outage, and of a time before it was started, only what
+was left at the end is known. A hold that came and went between two looks is not shown;
+"zkr history" has it from the logs of the servers. The last 100 holds of each lock are
+kept, and 10,000 in all.
 
 Without --actions, zkr ui never writes. Without --allow-remote, only this machine can reach the page, and
 every user of this machine can read it. Any client that reaches the page sees everything
@@ -226,6 +226,7 @@ func (d *dashboard) check() error {
 func (a *app) serveUI(ctx context.Context, client *session.Client, d dashboard) error {
 	servers, _ := a.ConnectString() // checked when the client connected
 	model := ui.NewModel(client, d.root)
+	model.Attentive = true
 	if !a.Flags.TLS {
 		model.Auditor = &doctor.Auditor{}
 	}
