@@ -140,6 +140,7 @@ func TestKnownAddressesOutliveTheNameServer(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, maxLookup, took)
 		time.Sleep(longestLookup)
+		synctest.Wait() // until the lookup has ended
 		silent, fail, answer = false, nil, []string{"10.0.0.2", "10.0.0.1"}
 		known := []string{"10.0.0.1:2181", "10.0.0.2:2181"}
 		got, _ = look()
