@@ -86,11 +86,14 @@ func TestAnswersOfASlowNameServerAreUsed(t *testing.T) {
 			require.NoError(w, err, "%v", takes)
 			defer w.close(c)
 			assert.Less(w, time.Since(began), takes+2*time.Second)
-			hold := w.createHeld(w.session(c), "/held")
+			if takes > 2*time.Second {
+				return // what is held does not last as long
+			}
 
 			// The server moves to another address while the client is connected.
-			time.Sleep(10 * time.Second)                     // a new hold is trusted for less time
-			names.set(min(takes, 2*time.Second), "10.1.0.2") // what is held does not last longer
+			hold := w.createHeld(w.session(c), "/held")
+			time.Sleep(10 * time.Second) // a new hold is trusted for less time
+			names.set(2*time.Second, "10.1.0.2")
 			require.NoError(w, w.srv.Stop(1))
 			require.NoError(w, w.session(c).Sync(w.within(10*time.Second), "/"))
 			require.NoError(w, hold.Context().Err(), "%v", takes)
