@@ -169,7 +169,7 @@ func (s *Session) memberAt(e ensemble, at standing) (member string, known bool) 
 		}
 		known = known && isLiteral(t.address)
 	}
-	wasMember := at.undecided != nil && slices.ContainsFunc(at.undecided.servers, func(m string) bool { return slices.Contains(self, m) })
+	wasMember := slices.ContainsFunc(at.former, func(m string) bool { return slices.Contains(self, m) })
 	return "", known || wasMember
 }
 

@@ -29,6 +29,7 @@ type rotation struct {
 	// replaced.
 	mu       sync.Mutex
 	of       ensemble
+	former   []string // the servers of the configuration before
 	servers  []string
 	replaced int
 	round    []target
@@ -54,6 +55,7 @@ type standing struct {
 	target target
 	remote string
 	rounds int
+	former []string // the servers of the configuration before
 	// spare: the present server is not in the ensemble by name, and was tried besides.
 	spare bool
 }
@@ -78,7 +80,7 @@ func (r *rotation) stand() standing {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	spare := len(r.round) > 0 && !slices.Contains(r.servers, r.last.server)
-	return standing{decision: r.decision, target: r.last, remote: r.remote, rounds: r.rounds, spare: spare}
+	return standing{decision: r.decision, target: r.last, remote: r.remote, rounds: r.rounds, former: r.former, spare: spare}
 }
 
 // decide notes a decision about a standing, unless it is over.
@@ -110,6 +112,9 @@ func (r *rotation) replace(e ensemble, former *ensemble) {
 	defer r.mu.Unlock()
 	if former != nil && r.decision.undecided != nil {
 		former = r.decision.undecided
+	}
+	if r.of.followed {
+		r.former = r.of.servers
 	}
 	r.of, r.servers, r.replaced = e, order, r.replaced+1
 	r.round, r.tried, r.decision, r.ahead = nil, 0, decision{undecided: former}, nil
