@@ -115,8 +115,8 @@ func (b *addressBook) limit(timeout time.Duration) time.Duration {
 // addresses are the addresses of a server, in random order; none, without an error, if it is
 // to be dialed as it is.
 func (b *addressBook) addresses(ctx context.Context, server string, limit time.Duration) ([]string, error) {
-	host, port, err := net.SplitHostPort(server)
-	if b.lookup == nil || err != nil || net.ParseIP(host) != nil {
+	host, port, invalid := net.SplitHostPort(server)
+	if b.lookup == nil || invalid != nil || net.ParseIP(host) != nil {
 		return nil, nil
 	}
 	hosts, err := b.await(ctx, host, limit)

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -145,7 +146,7 @@ func (s *Session) settle(e ensemble, move *moves) bool {
 // connection.
 func (s *Session) findServer(e ensemble, at standing) (target, bool) {
 	lists := [][]string{at.first}
-	if at.leave == errServerRemoved {
+	if errors.Is(at.leave, errServerRemoved) {
 		lists = append(lists, without(e.servers, at.first))
 	}
 	for _, list := range lists {

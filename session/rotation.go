@@ -177,9 +177,9 @@ func (r *rotation) beginRound() bool {
 		if r.last.address != "" { // it was left in good health
 			first = append(first, r.last)
 		}
-		round = append(first, slices.DeleteFunc(round, func(t target) bool {
+		round = slices.Concat(first, slices.DeleteFunc(round, func(t target) bool {
 			return slices.ContainsFunc(first, func(f target) bool { return f.address == t.address })
-		})...)
+		}))
 	} else if len(round) > 1 && round[0].address == r.last.address { // it has just failed
 		round[0], round[1] = round[1], round[0]
 	}
