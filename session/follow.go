@@ -74,6 +74,18 @@ func (s *Session) followEnsemble() {
 type moves struct {
 	next time.Time // when the next one is allowed
 	away time.Duration
+	// left: the session has left its server in the round from, and was not seen since.
+	left bool
+	from int
+}
+
+// noteReturn puts the next attempt off if the last one has brought the session back to a server
+// that it would leave: what is held needs heartbeats before the next one.
+func (m *moves) noteReturn(at standing, timeout time.Duration) {
+	if m.left && at.rounds != m.from {
+		m.left = false
+		m.next = time.Now().Add(max(m.away, timeout))
+	}
 }
 
 // begin reports whether an attempt may begin now, and then puts the next one off.
@@ -118,6 +130,7 @@ func (s *Session) settle(e ensemble, move *moves) bool {
 	if s.link.Keeper() || at.undecided == nil && at.leave == nil && !at.spare { // Keeper would end the session
 		return true
 	}
+	move.noteReturn(at, s.link.Timeout())
 	if !move.begin() {
 		return false
 	}
@@ -137,6 +150,7 @@ func (s *Session) settle(e ensemble, move *moves) bool {
 		return true
 	}
 	if to, ok := s.findServer(e, at); ok && s.servers.goTo(to, at) {
+		move.left, move.from = true, at.rounds
 		s.link.Drop(at.leave)
 	}
 	return false
