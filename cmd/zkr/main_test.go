@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -70,7 +69,7 @@ func TestMain(m *testing.M) {
 		os.Exit(a.run(context.Background(), os.Args[1:]))
 	}
 	heedSignals()
-	flag.Parse()
+	world.ParseFlags()
 	beside := 40 // they wait more than they work
 	if testing.Short() {
 		beside = 24 // but less so with the race detector

@@ -18,6 +18,7 @@ const ballast = 64 << 20
 // Main runs a package's tests, and fails if any of them leaves a goroutine
 // behind. Main does not return.
 func Main(m *testing.M) {
+	ParseFlags()
 	unused := make([]byte, ballast)
 	goleak.VerifyTestMain(m)
 	runtime.KeepAlive(unused)
@@ -27,8 +28,21 @@ func Main(m *testing.M) {
 // otherwise: tests that wait more than they work. By default as many run as there are
 // processors. It is called before the tests run, and parses the flags.
 func Beside(n int) {
-	flag.Parse()
+	ParseFlags()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
 		_ = f.Value.Set(strconv.Itoa(n))
+	}
+}
+
+// ParseFlags parses the flags of the test binary. With the race detector, which makes tests
+// several times slower, they are those of -short, unless the command line has -short or
+// -short=false: what the detector finds does not depend on how often histories are repeated,
+// and a busy machine would need more than the ten minutes that go test gives a package.
+func ParseFlags() {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.short" })
+	if raced && !given {
+		_ = flag.Set("test.short", "true")
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"flag"
 	"os"
 	"testing"
+
+	"github.com/zkrecipes/zkrecipes/internal/world"
 )
 
 // Most random groups are tiny, so more of them can be checked. Flags of the
@@ -12,5 +14,6 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", "300"); err != nil {
 		panic(err)
 	}
+	world.ParseFlags()
 	os.Exit(m.Run())
 }

@@ -11,11 +11,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
-	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { world.Main(m) }
 
 // noon is when the worlds of tests are looked at.
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC) // read only

@@ -1,0 +1,6 @@
+//go:build race
+
+package world
+
+// raced: the race detector runs.
+const raced = true
