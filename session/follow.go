@@ -74,17 +74,20 @@ func (s *Session) followEnsemble() {
 type moves struct {
 	next time.Time // when the next one is allowed
 	away time.Duration
-	// left: the session has left its server in the round from, and was not seen since.
-	left bool
+	// left is when the session has left its server, in the round from, if it was not seen
+	// since.
+	left time.Time
 	from int
 }
 
 // noteReturn puts the next attempt off if the last one has brought the session back to a server
-// that it would leave: what is held needs heartbeats before the next one.
-func (m *moves) noteReturn(at standing, timeout time.Duration) {
-	if m.left && at.rounds != m.from {
-		m.left = false
-		m.next = time.Now().Add(max(m.away, timeout))
+// that it would leave: what is held needs heartbeats before the next one. A server that took no
+// sessions costs a third of the session timeout, and a whole one passes before the next; one
+// that refused this session at once, since it was behind, costs nothing.
+func (m *moves) noteReturn(at standing) {
+	if !m.left.IsZero() && at.rounds != m.from {
+		m.next = time.Now().Add(max(m.away, 3*time.Since(m.left)))
+		m.left = time.Time{}
 	}
 }
 
@@ -130,7 +133,7 @@ func (s *Session) settle(e ensemble, move *moves) bool {
 	if s.link.Keeper() || at.undecided == nil && at.leave == nil && !at.spare { // Keeper would end the session
 		return true
 	}
-	move.noteReturn(at, s.link.Timeout())
+	move.noteReturn(at)
 	if !move.begin() {
 		return false
 	}
@@ -150,7 +153,7 @@ func (s *Session) settle(e ensemble, move *moves) bool {
 		return true
 	}
 	if to, ok := s.findServer(e, at); ok && s.servers.goTo(to, at) {
-		move.left, move.from = true, at.rounds
+		move.left, move.from = time.Now(), at.rounds
 		s.link.Drop(at.leave)
 	}
 	return false
