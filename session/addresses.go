@@ -115,8 +115,8 @@ func (b *addressBook) limit(timeout time.Duration) time.Duration {
 // addresses are the addresses of a server, in random order; none, without an error, if it is
 // to be dialed as it is.
 func (b *addressBook) addresses(ctx context.Context, server string, limit time.Duration) ([]string, error) {
-	host, port, invalid := net.SplitHostPort(server)
-	if b.lookup == nil || invalid != nil || net.ParseIP(host) != nil {
+	host, port, named := splitName(server)
+	if b.lookup == nil || !named {
 		return nil, nil
 	}
 	hosts, err := b.await(ctx, host, limit)
@@ -135,6 +135,13 @@ func (b *addressBook) addresses(ctx context.Context, server string, limit time.D
 	out = slices.Compact(slices.Sorted(slices.Values(out))) // some resolvers repeat themselves
 	rand.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
 	return out, nil
+}
+
+// splitName splits a server into its name and its port; named is false if it has no name to look
+// up.
+func splitName(server string) (host, port string, named bool) {
+	host, port, err := net.SplitHostPort(server)
+	return host, port, err == nil && net.ParseIP(host) == nil
 }
 
 // await waits for the addresses of host. A lookup that has been in flight for longer than
