@@ -60,6 +60,9 @@ func (tr Trial) RunObserved(t *testing.T, update bool, file string) {
 		// A session may be lost before, during or after the giving back.
 		known = append(known, "hold ended "+string(observe.Lost)+" (lost)", "hold ended "+string(observe.Unconfirmed)+" (lost)")
 	}
+	if !Has(SaysExpired) {
+		known = append(known, "wait ended (lost)") // where the outcome cannot be found out
+	}
 	for _, line := range lines {
 		fault, steps, _ := strings.Cut(line, ": ")
 		switch {
