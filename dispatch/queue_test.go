@@ -143,6 +143,7 @@ func TestLabels(t *testing.T) {
 
 func TestDelay(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
+		w.RequireTaskChains()
 		w.master(nil)
 		w.worker(echo, nil)
 		q := w.queue()

@@ -19,7 +19,6 @@ func TestSubmissionIsLookedForAsLongAsItsTaskIsThere(t *testing.T) {
 	for retention, times := range map[time.Duration]int32{time.Millisecond: 2, time.Minute: 1} {
 		t.Run(retention.String(), func(t *testing.T) {
 			inWorld(t, nil, func(w *World) {
-				w.ExcuseTasks("the first submission of a task that runs twice is not known to its client")
 				q := w.queue()
 				var runs atomic.Int32
 				w.master(nil)

@@ -17,7 +17,6 @@ func TestLateSubmissionDoesNotComeBack(t *testing.T) {
 	for name, came := range map[string]bool{"it comes late": false, "it came before": true} {
 		t.Run(name, func(t *testing.T) {
 			world.In(t, nil, func(w *world.World) {
-				w.ExcuseTasks("the submission is carried out in parts, without a report")
 				first, next := w.Client(), w.Client()
 				q := New(first, "/queue", nil)
 				_, err := q.Submit(w.Ctx, Task{ID: "x"})

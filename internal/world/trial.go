@@ -155,8 +155,6 @@ func (tr Trial) Case() matrix.Case {
 func (tr Trial) setup(e *matrix.Env) error {
 	p := &Party{Expires: e.Suffers(matrix.Expire, matrix.ExpireAfter), ledgers: [2]*Ledger{NewLedger(), NewLedger()}}
 	p.ledgers[0].shows = tr.Shows
-	var tasks TaskChains
-	p.ledgers[0].tasks, p.ledgers[1].tasks = &tasks, &tasks
 	var err error
 	ctx := context.Background()
 	tested := withSharing(session.Options{Dialer: e.Dial, Observer: p.ledgers[0]})
@@ -179,9 +177,6 @@ func (tr Trial) setup(e *matrix.Env) error {
 			if err := l.Check(); err != nil {
 				e.T.Errorf("%s: the events do not add up: %v\n%s", tr.Name, err, l.Steps())
 			}
-		}
-		if err := tasks.Check(); err != nil && !endsSomething(e.Fault) {
-			e.T.Errorf("%s: %v", tr.Name, err)
 		}
 		if tr.seen != nil {
 			tr.seen(e.Fault, p.ledgers[0].Steps())
