@@ -54,13 +54,6 @@ func (c *TaskChains) Observe(e observe.Event) {
 	}
 }
 
-// Excuse allows gaps, because of writes that no client reports.
-func (c *TaskChains) Excuse(why string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.excuse = why
-}
-
 // Check reports the tasks whose changes do not chain, unless there is an excuse.
 func (c *TaskChains) Check() error {
 	c.mu.Lock()

@@ -49,9 +49,9 @@ func TestChangesOfATaskChainAcrossClients(t *testing.T) {
 			}
 			if err := chains.Check(); c.gaps != "" {
 				require.ErrorContains(t, err, c.gaps)
-				chains.Excuse("another client")
+			} else {
+				require.NoError(t, err)
 			}
-			require.NoError(t, chains.Check())
 		})
 	}
 }

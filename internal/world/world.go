@@ -31,9 +31,8 @@ type World struct {
 	Ctx context.Context
 	n   int // clients
 
-	ledgers []*Ledger // of the clients
-	tasks   *TaskChains
-	chained bool // the test requires them to be whole
+	ledgers []*Ledger   // of the clients
+	tasks   *TaskChains // nil: not required
 }
 
 // In runs body in a bubble with a server; so may be nil. Everything is closed
@@ -45,7 +44,7 @@ func In(t *testing.T, so *zktest.Options, body func(w *World)) {
 		opts.InMemory = true
 		srv, err := zktest.Start(&opts)
 		require.NoError(t, err)
-		w := &World{T: t, Server: srv, tasks: &TaskChains{}}
+		w := &World{T: t, Server: srv}
 		t.Cleanup(w.checkLedgers)
 		t.Cleanup(func() { require.NoError(t, srv.Close()) })
 		ctx, cancel := context.WithTimeout(context.Background(), virtualLimit)
@@ -131,10 +130,10 @@ func (w *World) ShareHolds(path string) {
 	}
 }
 
-// RequireTaskChains requires at the end that the changes of tasks that the present and future
-// clients report are whole; see TaskChains. A test that requires it stops no client that has
-// not heard yet of what it has written.
-func (w *World) RequireTaskChains() { w.chained = true }
+// RequireTaskChains requires at the end that the changes of tasks that the clients report,
+// which all connect later, are whole; see TaskChains. A test that requires it stops no client
+// that has not heard yet of what it has written.
+func (w *World) RequireTaskChains() { w.tasks = &TaskChains{} }
 
 // checkLedgers checks, after all clients were closed, that their events add up.
 func (w *World) checkLedgers() {
@@ -146,7 +145,7 @@ func (w *World) checkLedgers() {
 	for i, l := range w.ledgers {
 		require.NoError(w, l.Check(), "the events of c%d", i+1)
 	}
-	if w.chained {
+	if w.tasks != nil {
 		require.NoError(w, w.tasks.Check())
 	}
 }
