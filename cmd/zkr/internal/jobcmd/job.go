@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/workerctl"
 )
@@ -30,9 +31,6 @@ Environment (flags take precedence): ZKR_JOB_ROOT is --root, ZKR_JOB_JOIN_WAIT t
 --timeout of "zkr job wait --for joined", ZKR_JOB_ABANDONED the --abandoned of "zkr
 job submit".
 `
-
-// defaultJobRoot is workerctl's.
-const defaultJobRoot = "/twister2"
 
 // jobCommand is shared by the commands of "zkr job".
 type jobCommand struct {
@@ -59,13 +57,13 @@ func (a *app) job() *cobra.Command {
 			sub.ValidArgsFunction = a.CompleteNames(c.names)
 		}
 	}
-	cmd.PersistentFlags().StringVar(&c.root, "root", defaultJobRoot, "`path` that all jobs are below (ZKR_JOB_ROOT)")
+	cmd.PersistentFlags().StringVar(&c.root, "root", jobformat.DefaultRoot, "`path` that all jobs are below (ZKR_JOB_ROOT)")
 	return cmd
 }
 
 // names are the names of all jobs.
 func (c *jobCommand) names(ctx context.Context, client *session.Client) (out []string, err error) {
-	if root := c.app.Getenv("ZKR_JOB_ROOT"); root != "" && c.root == defaultJobRoot {
+	if root := c.app.Getenv("ZKR_JOB_ROOT"); root != "" && c.root == jobformat.DefaultRoot {
 		c.root = root
 	}
 	found, err := workerctl.List(ctx, client, &workerctl.Options{Root: c.root})
@@ -113,7 +111,7 @@ func (c *jobCommand) call(sub, name string) string {
 	if name != "" {
 		line += " " + cli.Readable([]byte(name))
 	}
-	if c.root != defaultJobRoot {
+	if c.root != jobformat.DefaultRoot {
 		line += " --root " + c.root
 	}
 	return `"` + line + `"`

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
+	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
 )
 
 // emptyNote is what a page or a list says that has nothing to show.
@@ -31,17 +32,14 @@ func tryAt(command, path string) func(root string) string {
 
 // jobRoot is the flag for the root of jobs, unless it is the default.
 func jobRoot(root string) string {
-	if root == defaultJobs {
+	if root == jobformat.DefaultRoot {
 		return ""
 	}
 	return " --root " + shellWord(root)
 }
 
-// defaultJobs and defaultServices are where zkr keeps jobs and services.
-const (
-	defaultJobs     = "/twister2"
-	defaultServices = "/services"
-)
+// defaultServices is where zkr keeps services.
+const defaultServices = "/services"
 
 // registerCommand is a command that registers an instance of the service at a path.
 func registerCommand(path string) string {
@@ -55,7 +53,7 @@ func registerCommand(path string) string {
 
 // submitCommand is a command that submits a job below the root of the page.
 func submitCommand(root string) string {
-	return "zkr job submit demo --workers 2" + jobRoot(root+defaultJobs)
+	return "zkr job submit demo --workers 2" + jobRoot(root+jobformat.DefaultRoot)
 }
 
 // createCommand is a command that creates a znode, and watchCommand one that shows when it

@@ -54,8 +54,6 @@ func (r *row) heldSince() time.Time {
 func (r *row) compareTo(other *row, o order) int {
 	var c int
 	switch o.By {
-	case sortPath:
-		c = o.direct(strings.Compare(r.Path, other.Path))
 	case sortWaiting:
 		c = o.direct(cmp.Compare(r.Waiters, other.Waiters))
 	case sortHeld:
@@ -63,7 +61,7 @@ func (r *row) compareTo(other *row, o order) int {
 	case sortLongest:
 		c = o.compareAges(r.Since, other.Since)
 	default:
-		c = cmp.Compare(rankOf(r.Thing), rankOf(other.Thing))
+		c = o.compareThings(r.Thing, other.Thing)
 	}
 	return cmp.Or(c, strings.Compare(r.Path, other.Path))
 }

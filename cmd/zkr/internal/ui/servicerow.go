@@ -59,8 +59,6 @@ func (r *serviceRow) key() string { return keyOfBlock(r.Thing) }
 func (r *serviceRow) compareTo(other *serviceRow, o order) int {
 	var c int
 	switch o.By {
-	case sortPath:
-		c = o.direct(strings.Compare(r.Path, other.Path))
 	case sortInstances:
 		c = o.direct(cmp.Compare(len(r.Members), len(other.Members)))
 	case sortReady:
@@ -68,7 +66,7 @@ func (r *serviceRow) compareTo(other *serviceRow, o order) int {
 	case sortSince:
 		c = o.compareAges(r.Newest, other.Newest)
 	default:
-		c = cmp.Compare(rankOf(r.Thing), rankOf(other.Thing))
+		c = o.compareThings(r.Thing, other.Thing)
 	}
 	return cmp.Or(c, strings.Compare(r.Path, other.Path))
 }

@@ -1,8 +1,10 @@
 package ui
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
@@ -62,6 +64,14 @@ func (o order) compareAges(a, b time.Time) int {
 		return asBit(a.IsZero()) - asBit(b.IsZero())
 	}
 	return o.direct(b.Compare(a))
+}
+
+// compareThings orders things by path, if the order says so, or those with problems first.
+func (o order) compareThings(a, b *recognize.Thing) int {
+	if o.By == sortPath {
+		return o.direct(strings.Compare(a.Path, b.Path))
+	}
+	return cmp.Compare(rankOf(a), rankOf(b))
 }
 
 // line is a line of a table.
