@@ -44,8 +44,8 @@ func (c *coordination) raiseEpoch(ctx context.Context) error {
 		return errors.Join(tx.Guard(c.guardMember().In(c.s)), tx.Set(path, encode(&next)))
 	})
 	switch {
-	case errors.Is(err, stm.ErrGuard):
-		return errNodeGone
+	case errors.Is(err, stm.ErrGuard) && errors.Is(err, session.ErrNoNode):
+		return errNodeGone // and not a guard that servers refuse, which is a failure
 	case err == nil && len(results) > 0:
 		c.version = results[0].Stat.Version
 	}
@@ -60,10 +60,15 @@ func (c *coordination) checkEpoch() session.Op {
 // deposedError reports whether err, of a transaction that begins with the check, says that
 // another client coordinates.
 func deposedError(err error) error {
-	if optimistic.CulpritIndex(err) == 0 && (errors.Is(err, session.ErrBadVersion) || errors.Is(err, session.ErrNoNode)) {
+	if optimistic.CulpritIndex(err) == 0 && isChanged(err) {
 		return errDeposed
 	}
 	return err
+}
+
+// isChanged reports whether a check failed because the znode has changed or is gone.
+func isChanged(err error) bool {
+	return errors.Is(err, session.ErrBadVersion) || errors.Is(err, session.ErrNoNode)
 }
 
 // inheritPlan reads the records of the previous coordinators. No other client changes these
@@ -136,7 +141,7 @@ func (c *coordination) setStatus(ctx context.Context, st core.Status) error {
 		return tx.Set(path, data)
 	})
 	switch {
-	case errors.Is(err, stm.ErrGuard):
+	case errors.Is(err, stm.ErrGuard) && isChanged(err):
 		return errDeposed
 	case err == nil && len(results) > 0:
 		c.told = results[0].Stat.Version

@@ -19,11 +19,15 @@ func TestUnreadableMemberEndsTheCoordinator(t *testing.T) {
 				w.stock(4)
 				first := w.start(1, rebalanser.Options{})[0]
 				w.Pass(time.Minute)
-				w.node("hidden", rebalanser.Options{ACL: session.WorldACL(session.PermAll &^ session.PermRead)}).run()
-				err := first.awaitEnd()
-				require.ErrorIs(w, err, session.ErrNoAuth)
-				require.ErrorContains(w, err, path+"/clients/_c_")
-				require.ErrorContains(w, err, "READ permission")
+				hidden := w.node("hidden", rebalanser.Options{ACL: session.WorldACL(session.PermAll &^ session.PermRead)}).run()
+				// The first member cannot read the other one, which coordinates next, and
+				// whose writes depend on a check that servers refuse.
+				for _, n := range []*node{first, hidden} {
+					err := n.awaitEnd()
+					require.ErrorIs(w, err, session.ErrNoAuth)
+					require.ErrorContains(w, err, path+"/clients/_c_")
+					require.ErrorContains(w, err, "READ permission")
+				}
 			})
 		}
 	}

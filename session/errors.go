@@ -117,18 +117,22 @@ type OpError struct {
 }
 
 func (e *OpError) Error() string {
-	text := fmt.Sprintf("session: %s %s: %v", e.Op, e.Path, e.Err)
-	if right := missingRight(e.Op); right != "" && errors.Is(e.Err, ErrNoAuth) {
-		text += " (the client lacks the " + right + ")"
+	return fmt.Sprintf("session: %s %s: %v%s", e.Op, e.Path, e.Err, permissionHint(e.Op, e.Err))
+}
+
+// permissionHint says which permission op lacks, if err is the refusal of a server.
+func permissionHint(op string, err error) string {
+	if right := missingRight(op); right != "" && errors.Is(err, ErrNoAuth) {
+		return " (the client lacks the " + right + ")"
 	}
-	return text
+	return ""
 }
 
 // missingRight returns the permission that the ACL does not grant if a server refuses
 // op.
 func missingRight(op string) string {
 	switch op {
-	case "get", "exists", "children":
+	case "get", "exists", "children", "check":
 		return "READ permission of the znode"
 	case "set":
 		return "WRITE permission of the znode"

@@ -224,6 +224,8 @@ func TestErrorsNameWhatTheyAreAbout(t *testing.T) {
 		require.ErrorContains(t, &OpError{op, "/a", ErrNoAuth}, "(the client lacks the "+right)
 		require.NotContains(t, (&OpError{op, "/a", ErrNoNode}).Error(), "lacks")
 	}
+	require.EqualError(t, &TxnError{Index: 1, Op: "check", Path: "/a", Err: ErrNoAuth},
+		"session: transaction: operation 1 on /a: "+ErrNoAuth.Error()+" (the client lacks the READ permission of the znode)")
 	unknown := &UnknownOutcomeError{"set", "/a", ErrExpired}
 	require.ErrorIs(t, unknown, ErrUnknownOutcome)
 	require.ErrorIs(t, unknown, ErrExpired)

@@ -132,6 +132,7 @@ func everyTxn(ctx context.Context, t require.TestingT, s *Session) {
 	var failed *TxnError
 	require.ErrorAs(t, err, &failed)
 	assert.Equal(t, 1, failed.Index)
+	assert.Equal(t, "delete", failed.Op)
 	assert.Equal(t, "/a/none", failed.Path)
 	require.ErrorIs(t, err, ErrNoNode)
 	assert.Equal(t, "session: transaction: operation 1 on /a/none: "+ErrNoNode.Error(), err.Error())

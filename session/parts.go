@@ -79,7 +79,7 @@ func (l *partList) add(s *Session, at int, op Op) error {
 	case err != nil:
 		return err
 	case refused != nil && l.refused == nil:
-		l.refused = l.failure(at, op.path, &endedHold{refused})
+		l.refused = l.failure(at, op, &endedHold{refused})
 	}
 	if op.kind != kindAll {
 		op, err = s.checkOp(op)
@@ -97,14 +97,14 @@ func (l *partList) add(s *Session, at int, op Op) error {
 	return nil
 }
 
-// failure is that of ops[at].
-func (l *partList) failure(at int, path string, err error) *TxnError {
+// failure is that of part, which was sent for ops[at].
+func (l *partList) failure(at int, part Op, err error) *TxnError {
 	results := make([]Result, len(l.ops))
 	for i := range results {
 		results[i].Err = ErrNotRun
 	}
 	results[at].Err = err
-	return &TxnError{Index: at, Path: path, Err: err, Results: results}
+	return &TxnError{Index: at, Op: part.name(), Path: part.path, Err: err, Results: results}
 }
 
 // endedHold is ErrNoNode of a check whose hold has ended, as far as this process knows.

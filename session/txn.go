@@ -30,6 +30,19 @@ type Op struct {
 // Path returns the path of the operation; of an [AllOf], that of its first check.
 func (o Op) Path() string { return o.path }
 
+// name is what a TxnError calls the operation.
+func (o Op) name() string {
+	switch o.kind {
+	case wire.OpCheck, kindAll:
+		return "check"
+	case wire.OpSetData:
+		return "set"
+	case wire.OpDelete:
+		return "delete"
+	}
+	return "create"
+}
+
 // IsCheck reports whether the operation is a check ([CheckOp], [AllOf], or the guard of
 // something held), which changes nothing.
 func (o Op) IsCheck() bool {
@@ -87,13 +100,14 @@ type Result struct {
 // transaction was applied. It unwraps to the reason.
 type TxnError struct {
 	Index   int    // of the failed operation in the caller's list; an AllOf counts as one
+	Op      string // "create", "set", "delete" or "check"
 	Path    string // of the failed operation, or of the failed check of an AllOf
 	Err     error
 	Results []Result
 }
 
 func (e *TxnError) Error() string {
-	return fmt.Sprintf("session: transaction: operation %d on %s: %v", e.Index, e.Path, e.Err)
+	return fmt.Sprintf("session: transaction: operation %d on %s: %v%s", e.Index, e.Path, e.Err, permissionHint(e.Op, e.Err))
 }
 
 // Unwrap returns the reason.
@@ -159,7 +173,7 @@ func (s *Session) txnAnswer(list *partList, code int32, d *wire.Decoder) ([]Resu
 	}
 	for i, r := range raw {
 		if r.Code != wire.CodeOK && r.Code != wire.CodeInconsistency {
-			failed := list.failure(list.at[i], list.parts[i].path, codeError(r.Code))
+			failed := list.failure(list.at[i], list.parts[i], codeError(r.Code))
 			return failed.Results, failed
 		}
 	}

@@ -185,7 +185,7 @@ func (c *combiner) onRefusalLocked(batch []*member, refused *session.TxnError) {
 	}
 	rest := batch
 	if failed == 0 {
-		own := &session.TxnError{Index: at, Path: refused.Path, Err: refused.Err}
+		own := &session.TxnError{Index: at, Op: refused.Op, Path: refused.Path, Err: refused.Err}
 		if n := len(batch[0].ops); len(refused.Results) >= n {
 			own.Results = refused.Results[:n:n]
 		}
