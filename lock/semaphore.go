@@ -82,6 +82,7 @@ func (s *Semaphore) contend(ctx context.Context, n int, try bool, waiting *obser
 	var backoff contender.Backoff
 	for {
 		backoff.Begin()
+		before := s.client.RemainsDealtWith()
 		sess, err := s.client.Session(ctx)
 		if err != nil {
 			return nil, err
@@ -103,10 +104,9 @@ func (s *Semaphore) contend(ctx context.Context, n int, try bool, waiting *obser
 		case ctx.Err() != nil:
 			return nil, err
 		case sess.Err() != nil, errors.Is(err, contender.ErrGone):
-			// The nodes are gone; queue up again, in the next session if
-			// necessary.
+			// The nodes are gone: queue up again, perhaps in the next session.
 			backoff.Pause(ctx, sess)
-		case try && errors.Is(err, ErrBusy) && s.client.AwaitRemains(ctx): // as in Mutex.tryAcquire
+		case try && errors.Is(err, ErrBusy) && s.client.AwaitRemains(ctx, before): // as in Mutex.tryAcquire
 		default:
 			return nil, err
 		}

@@ -49,6 +49,7 @@ func (m *Mutex) tryAcquire(ctx context.Context, waiting *observing.Wait) (*Held,
 	var backoff contender.Backoff
 	for {
 		backoff.Begin()
+		before := m.client.RemainsDealtWith()
 		c, held, err := m.tryOnce(ctx, waiting)
 		switch {
 		case err == nil:
@@ -58,7 +59,7 @@ func (m *Mutex) tryAcquire(ctx context.Context, waiting *observing.Wait) (*Held,
 			backoff.Pause(ctx, c.Session())
 		case ctx.Err() == nil && c == nil && session.IsSessionLoss(err):
 			// The session was lost before the contender had entered.
-		case ctx.Err() == nil && errors.Is(err, ErrBusy) && m.client.AwaitRemains(ctx):
+		case ctx.Err() == nil && errors.Is(err, ErrBusy) && m.client.AwaitRemains(ctx, before):
 			// It may have met the contender of a session that this client has lost.
 			if c != nil {
 				c.LeaveBehind()

@@ -149,6 +149,7 @@ func (m *RWMutex) contend(ctx context.Context, k kind, try bool, waiting *observ
 	var backoff contender.Backoff
 	for {
 		backoff.Begin()
+		before := m.client.RemainsDealtWith()
 		s, err := m.client.Session(ctx)
 		if err != nil {
 			return nil, err
@@ -157,7 +158,7 @@ func (m *RWMutex) contend(ctx context.Context, k kind, try bool, waiting *observ
 		switch {
 		case err == nil:
 			return h, nil
-		case ctx.Err() == nil && errors.Is(err, ErrBusy) && m.client.AwaitRemains(ctx):
+		case ctx.Err() == nil && errors.Is(err, ErrBusy) && m.client.AwaitRemains(ctx, before):
 			continue // it may have met the contender of a session that this client has lost
 		case ctx.Err() != nil, s.Err() == nil && !errors.Is(err, contender.ErrGone):
 			return nil, err

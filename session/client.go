@@ -28,24 +28,26 @@ type Client struct {
 	closingSessions sync.WaitGroup // sessions that are not closed yet
 
 	// mu guards the rest: ensemble, the servers; session, which is nil while there is
-	// none; latest, which is the session before then; making, the one that is being made,
+	// none; latest, which is the session before then; former, the one before latest; making, the one that is being made,
 	// if any; attached, the one of these that has a connection, if any, with Options.ReadOnly;
 	// reading, the one of a server without a quorum, if any; known, what former
 	// sessions have seen; changes, of session and reading; closed, after which nothing is begun any more; remains,
-	// the znodes that [Session.EnsureRemainsDeleted] has yet to delete; and cleared, nil
-	// or closed when there are none.
-	mu       sync.Mutex
-	ensemble ensemble
-	session  *Session
-	latest   *Session
-	making   *Session
-	attached *Session
-	reading  *Session
-	known    knowledge
-	changes  await.Changes
-	closed   bool
-	remains  []remainingZnode
-	cleared  chan struct{}
+	// the znodes that [Session.EnsureRemainsDeleted] has yet to delete; dealtWith, how many
+	// it has dealt with; and cleared, nil or closed when there are none.
+	mu        sync.Mutex
+	ensemble  ensemble
+	session   *Session
+	latest    *Session
+	former    *Session
+	making    *Session
+	attached  *Session
+	reading   *Session
+	known     knowledge
+	changes   await.Changes
+	closed    bool
+	remains   []remainingZnode
+	dealtWith uint64
+	cleared   chan struct{}
 }
 
 // Connect connects to ZooKeeper, and returns once a session exists. servers is
@@ -155,7 +157,7 @@ func (c *Client) publish(s *Session) {
 		if c.latest != nil && c.opts.ReadOnly {
 			c.known = c.known.with(c.latest)
 		}
-		c.latest = s
+		c.former, c.latest = c.latest, s
 	}
 	c.changes.Announce()
 	c.mu.Unlock()

@@ -124,11 +124,15 @@ func (s *Session) runInBackground(fn func(life context.Context)) {
 
 // awaitBackground waits until no background work is in progress, or ctx or the session
 // ends.
-func (s *Session) awaitBackground(ctx context.Context) {
+func (s *Session) awaitBackground(ctx context.Context) { s.awaitIdle(ctx.Done(), s.ctx.Done()) }
+
+// awaitIdle waits until no background work is in progress, or until done or over. It reports
+// whether none is.
+func (s *Session) awaitIdle(done, over <-chan struct{}) bool {
 	s.mu.Lock()
 	if s.pending == 0 {
 		s.mu.Unlock()
-		return
+		return true
 	}
 	if s.idle == nil {
 		s.idle = make(chan struct{})
@@ -137,7 +141,9 @@ func (s *Session) awaitBackground(ctx context.Context) {
 	s.mu.Unlock()
 	select {
 	case <-idle:
-	case <-ctx.Done():
-	case <-s.ctx.Done():
+		return true
+	case <-done:
+	case <-over:
 	}
+	return false
 }

@@ -73,6 +73,7 @@ func (c *Client) deleteRemains() {
 		c.mu.Unlock()
 		c.deleteRemain(next)
 		c.mu.Lock()
+		c.dealtWith++
 		if c.remains = c.remains[1:]; len(c.remains) == 0 {
 			c.remains = nil
 			if c.cleared != nil {
@@ -135,23 +136,39 @@ func (s *Session) deleteRemain(ctx context.Context, r remainingZnode) error {
 	return s.Delete(ctx, r.path, -1)
 }
 
+// RemainsDealtWith counts the znodes that the client's lost sessions have left behind, and that
+// the client has deleted, as far as it can: see [Client.AwaitRemains].
+func (c *Client) RemainsDealtWith() uint64 {
+	c.mustBeMade()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.dealtWith
+}
+
 // AwaitRemains waits until the client has deleted the znodes that its lost sessions have left
 // behind, as far as it can: see [Session.EnsureRemainsDeleted]. AwaitRemains reports whether
-// there were any: a caller that was refused something because of other clients' znodes should
-// look again then. The result is false, too, when ctx or the present session ends first.
-func (c *Client) AwaitRemains(ctx context.Context) bool {
+// there have been any since [Client.RemainsDealtWith] returned before: a caller that was refused
+// something since, because of other clients' znodes, should look again then. The result is
+// false, too, when ctx or the present session ends first.
+func (c *Client) AwaitRemains(ctx context.Context, before uint64) bool {
 	c.mustBeUsable(ctx)
 	s, err := c.Session(ctx)
-	return err == nil && c.awaitRemains(ctx.Done(), s)
+	return err == nil && c.awaitRemains(ctx.Done(), s) && c.RemainsDealtWith() != before
 }
 
 // awaitRemains waits, until done, for the deletions of [Session.EnsureRemainsDeleted]; s is
 // the session that carries them out. It reports whether it has waited for them to the end.
 func (c *Client) awaitRemains(done <-chan struct{}, s *Session) bool {
 	c.mu.Lock()
+	former := c.former
+	c.mu.Unlock()
+	if former != nil && !former.awaitIdle(done, s.ctx.Done()) {
+		return false // its background work may be about to leave something
+	}
+	c.mu.Lock()
 	if len(c.remains) == 0 {
 		c.mu.Unlock()
-		return false
+		return true
 	}
 	if c.cleared == nil {
 		c.cleared = make(chan struct{})

@@ -133,6 +133,41 @@ func TestCloseWaitsForRemainsThatCanGo(t *testing.T) {
 	}
 }
 
+// A caller that was refused something by a znode that has gone by the time it asks learns that
+// it should look again, once.
+func TestRemainsThatHaveGoneMeanwhileCount(t *testing.T) {
+	inWorld(t, &zktest.Options{Servers: 3}, nil, func(w *world) {
+		h := w.createHeld(w.s, "/h")
+		before := w.client.RemainsDealtWith()
+		require.False(w, w.client.AwaitRemains(w.ctx, before))
+		w.outlastSession(h)
+		w.s.EnsureRemainsDeleted("/h")
+		w.session(w.client)
+		w.sleep(2 * time.Second)
+		require.False(w, w.exists("/h"))
+		require.True(w, w.client.AwaitRemains(w.ctx, before))
+		require.False(w, w.client.AwaitRemains(w.ctx, w.client.RemainsDealtWith()))
+	})
+}
+
+// Work in the background of the lost session may be about to find out what is left.
+func TestAwaitRemainsWaitsForWorkOfTheLostSession(t *testing.T) {
+	inWorld(t, &zktest.Options{Servers: 3}, nil, func(w *world) {
+		h := w.createHeld(w.s, "/h")
+		before := w.client.RemainsDealtWith()
+		w.s.runInBackground(func(life context.Context) {
+			<-life.Done()
+			w.sleep(4 * time.Second)
+			w.s.EnsureRemainsDeleted("/h")
+		})
+		w.outlastSession(h)
+		w.session(w.client)
+		require.True(w, w.exists("/h"))
+		require.True(w, w.client.AwaitRemains(w.ctx, before))
+		require.False(w, w.exists("/h"))
+	})
+}
+
 // With a stop margin the hold ends before the session: a hold given back in
 // between is deleted in the next session, too.
 func TestRemainsOfAHoldThatEndsBeforeItsSession(t *testing.T) {
