@@ -158,8 +158,9 @@ func TestUnrelatedWritesNeitherOpenNorBlockAGate_P10_P12_PD10(t *testing.T) {
 // server that has not seen the closing yet.
 func TestWaitSeesWhatIsCommittedBeforeItWasCalled(t *testing.T) {
 	inWorld(t, &zktest.Options{Servers: 3}, func(w *World) {
+		w.Pass(time.Second) // for a leader
 		behind := 1 + w.Server.Leader()%3
-		a := w.Client()
+		a := w.ClientAt(w.Server.ServerAddr(w.Server.Leader()), session.Options{})
 		b := w.ClientAt(w.Server.ServerAddr(behind), session.Options{})
 		g := barrier.NewGate(a, dir, nil)
 		require.NoError(w, g.Set(w.Ctx))
@@ -225,6 +226,7 @@ func TestRemoveThroughALaggingServerIsNotTakenForDone(t *testing.T) {
 	for name, before := range map[string]bool{"it shows none": false, "it shows an earlier one": true} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, &zktest.Options{Servers: 3}, func(w *World) {
+				w.Pass(time.Second) // for a leader
 				behind := 1 + w.Server.Leader()%3
 				mine := barrier.NewGate(w.ClientAt(w.Server.ServerAddr(behind), session.Options{}), dir, nil)
 				other := barrier.NewGate(w.ClientAt(w.Server.ServerAddr(w.Server.Leader()), session.Options{}), dir, nil)

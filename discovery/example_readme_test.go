@@ -2,6 +2,7 @@ package discovery_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/zkrecipes/zkrecipes/discovery"
@@ -37,7 +38,10 @@ func Example_readme() {
 			}
 		}
 		stop()
-		return <-over
+		if err := <-over; !errors.Is(err, context.Canceled) { // Register may not have returned yet
+			return err
+		}
+		return nil
 	})
 	// Output: 10.0.0.7 8080
 }

@@ -375,6 +375,7 @@ func TestChangeThatAnotherClientHasMadeIsNotReported(t *testing.T) {
 // An outcome whose request was lost is not reported if another client has ended the task
 // before the worker could repeat it.
 func TestOutcomeThatWasNeverWrittenIsNotReported(t *testing.T) {
+	world.Needs(t, world.Resumes)
 	inWorld(t, nil, func(w *World) {
 		c, s := w.observed() // the link c1
 		q := w.queue()

@@ -88,7 +88,7 @@ func TestAssignmentThatIsOnItsWayIntoAPause(t *testing.T) {
 			w.collect(q, numbered(n).ID)
 		}
 		w.Once(func(r zktest.Request) bool {
-			return r.Client == "c3" && r.Op == "getData" && strings.HasPrefix(r.Path, path+"/tasks/")
+			return r.Client == "c3" && r.Op == "getData" && strings.HasSuffix(r.Path, "/"+numbered(0).ID)
 		}, func() { w.Server.Delay(linkOf(3), zktest.ToServer, 2*time.Second) })
 		assigns := 0
 		w.Server.OnRequest(func(r zktest.Request) zktest.Action {
