@@ -19,6 +19,10 @@ func TestWrongArgumentsOfAllCommandsAreRefused(t *testing.T) {
 	for line, says := range map[string]string{
 		"doctor a":                                  "begins with /",
 		"doctor --no-write --failover":              "exclude each other",
+		"doctor --admin-port 65536":                 "from 0 to 65535",
+		"status --admin-port -1":                    "from 0 to 65535",
+		"ui --admin-port -1":                        "from 0 to 65535",
+		"exporter --admin-port -1":                  "from 0 to 65535",
 		"rwlock nonsense":                           `zkr rwlock has no command "nonsense"`,
 		"rwlock reed /a -- true":                    "did you mean read?",
 		"rwlock read":                               "which lock, and which command? zkr rwlock read PATH -- CMD",

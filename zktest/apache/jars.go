@@ -62,8 +62,9 @@ func findJars(home string) (java, classPath string, err error) {
 		// The manifest of this jar names the other required jars.
 		jars = append(jars, path)
 	}
-	// The manifest leaves out what Netty needs for secureClientPort.
-	for _, jar := range []string{"netty-codec.jar", "netty-resolver.jar", "netty-transport-native-unix-common.jar"} {
+	// The manifest leaves out what Netty needs for secureClientPort, and Jetty for the admin
+	// server.
+	for _, jar := range []string{"netty-codec.jar", "netty-resolver.jar", "netty-transport-native-unix-common.jar", "servlet-api.jar"} {
 		if path := filepath.Join(debianJars, jar); fileExists(path) {
 			jars = append(jars, path)
 		}

@@ -7,7 +7,6 @@ import (
 	"net"
 	"strings"
 	"sync"
-	"time"
 )
 
 // longest is how much of an answer is read: cons has a line for each client.
@@ -38,14 +37,13 @@ func Addresses(list string) (out []string) {
 }
 
 // Ask asks the servers at addresses, concurrently. A server gets one word after the other,
-// so that the questions do not fill the limit of connections. patience bounds each word: a
-// paused server never answers.
-func Ask(ctx context.Context, addresses []string, patience time.Duration) []*Server {
+// so that the questions do not fill the limit of connections.
+func (a Asking) Ask(ctx context.Context, addresses []string) []*Server {
 	out := make([]*Server, len(addresses))
 	var asking sync.WaitGroup
 	for i, address := range addresses {
 		// Waited for below; ends when the server has answered, or patience is over.
-		asking.Go(func() { out[i] = askServer(ctx, address, patience) })
+		asking.Go(func() { out[i] = a.askServer(ctx, address) })
 	}
 	asking.Wait()
 	return out
@@ -54,10 +52,17 @@ func Ask(ctx context.Context, addresses []string, patience time.Duration) []*Ser
 // errClosed: a server that accepts no further connection closes it at once.
 var errClosed = errors.New("the server closed the connection without an answer")
 
-func askServer(ctx context.Context, address string, patience time.Duration) *Server {
+func (a Asking) askServer(ctx context.Context, address string) *Server {
 	s := &Server{Address: address, Words: map[string]string{}}
+	if a.AdminPort > 0 {
+		s.AdminURL = propertiesURL(address, a.AdminPort)
+		told := make(chan map[string]string, 1)
+		// Waited for below; ends when the admin server has answered, or its patience is over.
+		go func() { told <- askProperties(ctx, s.AdminURL) }()
+		defer func() { s.Properties = <-told }()
+	}
 	for _, word := range words {
-		limited, cancel := context.WithTimeout(ctx, patience)
+		limited, cancel := context.WithTimeout(ctx, a.Patience)
 		answer, err := askWord(limited, address, word)
 		cancel()
 		if err == nil && answer == "" {

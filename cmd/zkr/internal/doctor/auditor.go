@@ -28,6 +28,8 @@ type Report struct {
 
 // Auditor asks servers with four-letter words from time to time. A nil Auditor has no report.
 type Auditor struct {
+	// AdminPort is the port of the admin servers; 0: they are not asked. Set before Run.
+	AdminPort int
 	// Inspect adds findings about what runs on the servers; nil for none. Set before Run.
 	Inspect func(context.Context, []*Server) []Finding
 
@@ -52,7 +54,7 @@ func (a *Auditor) Run(ctx context.Context, servers func() []string, changed func
 	defer tick.Stop()
 	var inspected []Finding // kept until the next ones: an inspection may take seconds
 	for {
-		all := Ask(ctx, servers(), AuditPatience)
+		all := Asking{Patience: AuditPatience, AdminPort: a.AdminPort}.Ask(ctx, servers())
 		if ctx.Err() != nil {
 			return
 		}

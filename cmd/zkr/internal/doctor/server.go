@@ -15,6 +15,10 @@ type Server struct {
 	// those without an answer.
 	Words           map[string]string
 	Refused, Silent []string
+	// AdminURL is where the admin server was asked for the system properties; "" if it was not.
+	// Properties is its answer; nil if there is none.
+	AdminURL   string
+	Properties map[string]string
 }
 
 // Row is a server in JSON.

@@ -29,6 +29,7 @@ func Servers(all []*Server) []Finding {
 		out = append(out, checkState(s)...)
 		out = append(out, checkLoad(s)...)
 		out = append(out, checkTimeouts(s)...)
+		out = append(out, checkProperties(s)...)
 	}
 	out = append(out, checkLeaders(all)...)
 	return append(out, checkEquality(all)...)
@@ -45,6 +46,7 @@ func NotSeen(all []*Server) (out []Unseen) {
 			out = append(out, Unseen{s.Address, "not answered: " + strings.Join(s.Silent, ", "), "run zkr doctor again when the server is less busy"})
 		}
 	}
+	out = append(out, notTold(all)...)
 	const nameAll = "name all members in --servers, or use --follow-ensemble"
 	if asked, voters := countVoters(all), votersOf(all); asked < voters {
 		out = append(out, Unseen{ensemble, fmt.Sprintf("%d of %d members, which --servers does not name", voters-asked, voters), nameAll})

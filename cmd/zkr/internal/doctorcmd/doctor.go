@@ -23,7 +23,8 @@ finding comes first. The page docs/doctor.md has a section for each finding.
 The servers are those of --servers, or with --follow-ensemble those of the ensemble's
 configuration. They are asked with the four-letter words srvr, mntr, conf, cons, dirs
 and gtmk. By default servers allow only srvr: the output says what was not seen. zkr
-cannot send four-letter words over TLS.
+cannot send four-letter words over TLS. Their admin servers, on port 8080 or that of
+--admin-port, are asked for the system properties.
 
 zkr acquires and releases a lock on a scratch path below ROOT five times, and removes
 the path. --no-write leaves this out, and the comparison of the clocks with it. With
@@ -37,7 +38,10 @@ finding, and the output says what was not seen.
 `
 
 // choices are the flags.
-type choices struct{ noWrite, failover bool }
+type choices struct {
+	noWrite, failover bool
+	adminPort         int
+}
 
 // doctor is "zkr doctor".
 func (a *app) doctor() *cobra.Command {
@@ -55,6 +59,9 @@ func (a *app) doctor() *cobra.Command {
 			if v.noWrite && v.failover {
 				return exit.Usage("--no-write and --failover exclude each other: a failover needs the scratch lock")
 			}
+			if err := cli.CheckAdminPort(v.adminPort); err != nil {
+				return err
+			}
 			root := "/"
 			if len(args) > 0 {
 				root = args[0]
@@ -64,6 +71,7 @@ func (a *app) doctor() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&v.noWrite, "no-write", false, "write nothing: no round trip, and no comparison of the clocks")
 	cmd.Flags().BoolVar(&v.failover, "failover", false, "cut a connection of zkr's own, and measure the time to the next server")
+	cli.AdminPortFlag(cmd, &v.adminPort, doctor.AdminPort)
 	return cmd
 }
 
@@ -77,7 +85,7 @@ func (a *app) run(ctx context.Context, root string, v choices) error {
 		if a.Flags.TLS {
 			return nil
 		}
-		return doctor.Ask(ctx, addresses, a.Flags.ConnectTimeout)
+		return doctor.Asking{Patience: a.Flags.ConnectTimeout, AdminPort: v.adminPort}.Ask(ctx, addresses)
 	}
 	var servers []*doctor.Server
 	examined := false

@@ -80,9 +80,9 @@ func (e *Exporter) Run(ctx context.Context, client *session.Client) error {
 }
 
 // Audit asks the servers for findings until ctx ends: those that the client uses, and until
-// there is one those at the addresses.
-func (e *Exporter) Audit(ctx context.Context, addresses []string) {
-	e.audit.Inspect = e.inspect
+// there is one those at the addresses; and their admin servers at a port, unless that is 0.
+func (e *Exporter) Audit(ctx context.Context, addresses []string, adminPort int) {
+	e.audit.Inspect, e.audit.AdminPort = e.inspect, adminPort
 	e.audit.Run(ctx, func() []string {
 		e.mu.Lock()
 		defer e.mu.Unlock()

@@ -370,7 +370,7 @@ func TestFindingsOfServersAreExported(t *testing.T) {
 		ctx, stop := context.WithCancel(context.Background())
 		var done sync.WaitGroup
 		// Waited for below; ends with ctx.
-		done.Go(func() { e.Audit(ctx, []string{srv.ServerAddr(1), srv.ServerAddr(2), srv.ServerAddr(3)}) })
+		done.Go(func() { e.Audit(ctx, []string{srv.ServerAddr(1), srv.ServerAddr(2), srv.ServerAddr(3)}, 0) })
 		require.Eventually(t, func() bool {
 			got := findings(t, e)
 			return slices.Equal(want, got)
@@ -389,7 +389,7 @@ func TestFindingsWithoutValidTextAreOneSeries(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	var done sync.WaitGroup
 	// Waited for below; ends with ctx.
-	done.Go(func() { e.Audit(ctx, []string{"no\xffhost\n\":1", "no\xfehost\n\":1", "nohost:x"}) })
+	done.Go(func() { e.Audit(ctx, []string{"no\xffhost\n\":1", "no\xfehost\n\":1", "nohost:x"}, 0) })
 	defer done.Wait()
 	defer stop()
 	require.Eventually(t, func() bool { return len(findings(t, e)) > 0 }, time.Minute, 10*time.Millisecond)

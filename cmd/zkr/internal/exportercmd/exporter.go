@@ -50,6 +50,7 @@ type settings struct {
 	root, listen, webConfig string
 	remote                  bool
 	maxPaths                int
+	adminPort               int
 	// file is opened by check.
 	file *webconfig.File
 }
@@ -82,11 +83,15 @@ func (a *app) exporter() *cobra.Command {
 	f.BoolVar(&s.remote, "allow-remote", false, "listen on an address that other machines can reach")
 	f.StringVar(&s.webConfig, webconfig.Flag, "", webconfig.Usage)
 	f.IntVar(&s.maxPaths, "max-paths", 1000, "how many things have series of their own")
+	cli.AdminPortFlag(cmd, &s.adminPort, doctor.AdminPort)
 	return cmd
 }
 
 func (s *settings) check() error {
 	if err := cli.CheckPath(s.root); err != nil {
+		return err
+	}
+	if err := cli.CheckAdminPort(s.adminPort); err != nil {
 		return err
 	}
 	if s.maxPaths < 1 {
@@ -126,7 +131,7 @@ func (a *app) serve(ctx context.Context, s settings) error {
 	following.Go(func() { cancel(follow(ctx, e, servers, options)) })
 	if !a.Flags.TLS {
 		// Waited for above; ends with ctx.
-		following.Go(func() { e.Audit(ctx, doctor.Addresses(servers)) })
+		following.Go(func() { e.Audit(ctx, doctor.Addresses(servers), s.adminPort) })
 	}
 	err = serveMetrics(ctx, l, e, s.file)
 	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {

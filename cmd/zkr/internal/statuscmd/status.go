@@ -35,6 +35,7 @@ const period = 2 * time.Second
 // status is "zkr status".
 func (a *app) status() *cobra.Command {
 	var watch bool
+	var adminPort int
 	cmd := &cobra.Command{
 		Annotations: cli.Does(cli.Connects, cli.Reads),
 		Use:         "status [ROOT]",
@@ -49,9 +50,12 @@ func (a *app) status() *cobra.Command {
 			if len(args) > 0 {
 				root = args[0]
 			}
+			if err := cli.CheckAdminPort(adminPort); err != nil {
+				return err
+			}
 			var auditor *doctor.Auditor
 			if !a.Flags.TLS {
-				auditor = &doctor.Auditor{}
+				auditor = &doctor.Auditor{AdminPort: adminPort}
 			}
 			if watch {
 				return a.Follow(cmd.Context(), func(ctx context.Context, client *session.Client) error {
@@ -63,6 +67,7 @@ func (a *app) status() *cobra.Command {
 			})
 		}),
 	}
+	cli.AdminPortFlag(cmd, &adminPort, doctor.AdminPort)
 	cmd.Flags().BoolVar(&watch, "watch", false, "show the state again whenever it changes")
 	return cmd
 }

@@ -163,6 +163,7 @@ type dashboard struct {
 	access       access
 	actions      bool
 	history      []string
+	adminPort    int
 }
 
 // ui is "zkr ui".
@@ -200,10 +201,14 @@ func (a *app) ui() *cobra.Command {
 	d.access.addFlags(f)
 	f.BoolVar(&d.actions, "actions", false, "let authenticated users break locks, depose leaders, cancel and retry tasks, and pause queues; needs a user's name: --web-config or --trust-header")
 	f.StringArrayVar(&d.history, "history", nil, "show the past, from the files of a server or of a recording in `[NAME=]DIR`; may be repeated")
+	cli.AdminPortFlag(cmd, &d.adminPort, doctor.AdminPort)
 	return cmd
 }
 
 func (d *dashboard) check() error {
+	if err := cli.CheckAdminPort(d.adminPort); err != nil {
+		return err
+	}
 	if err := cli.CheckPath(d.root); err != nil {
 		return err
 	}
@@ -228,7 +233,7 @@ func (a *app) serveUI(ctx context.Context, client *session.Client, d dashboard) 
 	model := ui.NewModel(client, d.root)
 	model.Attentive = true
 	if !a.Flags.TLS {
-		model.Auditor = &doctor.Auditor{}
+		model.Auditor = &doctor.Auditor{AdminPort: d.adminPort}
 	}
 	says := "shows the znodes, and changes nothing"
 	if d.actions {
