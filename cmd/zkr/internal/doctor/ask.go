@@ -19,7 +19,7 @@ const probe = "gtmk"
 // words are those that are asked.
 //
 // read only
-var words = []string{"srvr", "mntr", "conf", "cons", "dirs", probe}
+var words = []string{"srvr", "mntr", "conf", "cons", "dirs", "wchs", probe}
 
 // Addresses are the servers of a connect string, as [session.Connect] reads it. Errors in it are
 // found when zkr connects.

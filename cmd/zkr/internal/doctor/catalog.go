@@ -33,6 +33,8 @@ var catalog = map[string]explanation{
 		"raise the limit of open files (ulimit -n, LimitNOFILE) of the server"},
 	"server.watches": {"each watch takes memory of the server, and a change of a znode that many clients watch makes a burst of events",
 		"look for a program that sets watches and does not remove them; use package cache"},
+	"server.watch-leak": {"a client sets watches on znodes that have gone or never come, and does not remove them: the server needs more and more memory",
+		"find the client with the word wchc, if the server has few other watches; look for a program that calls exists with a watch for each of many names"},
 	"server.disk": {"logs and snapshots are far larger than the data: old files are probably not removed, and a full disk stops the server",
 		"set autopurge.purgeInterval=24 and autopurge.snapRetainCount=3, or run zkCleanup.sh"},
 	"server.words": {"every program that reaches the client port can list clients and watches; wchc and wchp can stall a server with many watches",

@@ -51,6 +51,7 @@ func TestFindingsOfServersBeginAtTheirLimits(t *testing.T) {
 		"server.queue":        {"srvr": "Outstanding: 101\nMode: leader\n"},
 		"server.slow":         {"srvr": "Latency min/avg/max: 0/50.1/90\nMode: leader\n"},
 		"server.watches":      {"mntr": "zk_watch_count\t1000001\n"},
+		"server.watch-leak":   {"srvr": "Node count: 5\nMode: leader\n", "wchs": "3 connections watching 10006 paths\nTotal watches:20000\n"},
 		"server.files":        {"mntr": "zk_open_file_descriptor_count\t80\nzk_max_file_descriptor_count\t100\n"},
 		"server.disk":         {"conf": "dataDir=/d\ndataDirSize=2147483649\ndataLogDir=/d\n"},
 		"server.connections":  {"cons": many},
@@ -72,6 +73,8 @@ func TestFindingsOfServersBeginAtTheirLimits(t *testing.T) {
 	sync := map[string]string{"conf": server(nil).Words["conf"] + "syncLimit=3\n"}
 	assert.Empty(t, found(doctor.Servers([]*doctor.Server{server(sync), server(follower)}))["timeout.sync-limit"], "6 s are enough")
 	assert.True(t, found(doctor.Servers([]*doctor.Server{server(sync), server(follower)}))["settings.differ"])
+	watched := map[string]string{"srvr": server(nil).Words["srvr"] + "Node count: 5\n", "wchs": "1 connections watching 10005 paths\nTotal watches:10005"}
+	assert.Empty(t, found(doctor.Servers([]*doctor.Server{server(watched), server(follower), server(follower)})))
 	fourth := server(map[string]string{"conf": server(nil).Words["conf"] + "server.4=d\n"})
 	assert.True(t, found(doctor.Servers([]*doctor.Server{fourth, server(follower), server(follower)}))["ensemble.even"])
 	assert.Len(t, doctor.NotSeen(three[:2]), 1, "a member that was not asked")

@@ -76,6 +76,16 @@ func (s *Server) Latency() float64 {
 // Outstanding is how many requests wait in the server.
 func (s *Server) Outstanding() int64 { return number(s.line("srvr", "Outstanding: ")) }
 
+// Znodes is how many znodes the server has.
+func (s *Server) Znodes() int64 { return number(s.line("srvr", "Node count: ")) }
+
+// WatchedPaths is how many paths are watched for their data or their creation; 0 if unknown.
+func (s *Server) WatchedPaths() int64 {
+	_, rest, _ := strings.Cut(s.Words["wchs"], " connections watching ")
+	paths, _, _ := strings.Cut(rest, " paths")
+	return number(paths)
+}
+
 // Connections is how many clients are connected; false if the server did not tell.
 func (s *Server) Connections() (n int64, known bool) {
 	text := s.line("srvr", "Connections: ")

@@ -15,6 +15,7 @@ const (
 	mostWaiting  = 100     // requests in a server
 	mostLatency  = 50.0    // average, in milliseconds
 	mostWatches  = 1000000 // of a server
+	mostAwaited  = 10000   // paths of znodes that do not exist, which clients watch
 	mostFull     = 80      // percent of a limit
 	leastOnDisk  = 2 << 30 // bytes of logs and snapshots that are never too many
 	mostOnDisk   = 50      // times the data
@@ -87,6 +88,9 @@ func checkLoad(s *Server) (out []Finding) {
 	}
 	if n, _ := s.monitored("watch_count"); n > mostWatches {
 		add("server.watches", recognize.Hint, "%d watches; more than %d", n, mostWatches)
+	}
+	if paths, znodes := s.WatchedPaths(), s.Znodes(); znodes > 0 && paths > znodes+mostAwaited {
+		add("server.watch-leak", recognize.Warn, "%d paths are watched, and there are %d znodes: clients watch at least %d paths of znodes that do not exist, more than %d", paths, znodes, paths-znodes, mostAwaited)
 	}
 	open, _ := s.monitored("open_file_descriptor_count")
 	if most, ok := s.monitored("max_file_descriptor_count"); ok && open*100 >= most*mostFull {

@@ -21,8 +21,8 @@ children, access lists, clocks, and the problems that "zkr status" shows. The wo
 finding comes first. The page docs/doctor.md has a section for each finding.
 
 The servers are those of --servers, or with --follow-ensemble those of the ensemble's
-configuration. They are asked with the four-letter words srvr, mntr, conf, cons, dirs
-and gtmk. By default servers allow only srvr: the output says what was not seen. zkr
+configuration. They are asked with the four-letter words srvr, mntr, conf, cons, dirs,
+wchs and gtmk. By default servers allow only srvr: the output says what was not seen. zkr
 cannot send four-letter words over TLS. Their admin servers, on port 8080 or that of
 --admin-port, are asked for the system properties.
 
