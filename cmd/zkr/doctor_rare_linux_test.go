@@ -33,7 +33,9 @@ func TestDoctorFindsAClockThatDiffersOnApache(t *testing.T) {
 	t.Setenv("FAKETIME", "-3h")
 	t.Setenv("DONT_FAKE_MONOTONIC", "1")
 	t.Setenv("LD_PRELOAD", libraries[0])
-	a := newAiling(t, &apache.Options{Mode: apache.Jars})
+	port := freePort(t)
+	a := newAiling(t, &apache.Options{Mode: apache.Jars, Config: map[string]string{"admin.enableServer": "true", "admin.serverPort": port}})
+	a.finds([]string{"--no-write", "--admin-port", port}, "clock.differs")
 	s := a.session()
 	require.NoError(t, s.EnsurePath(t.Context(), "/app/lock", session.Persistent, nil))
 	var waiter session.Node

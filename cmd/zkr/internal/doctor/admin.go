@@ -46,9 +46,18 @@ func propertiesURL(address string, port int) string {
 	return "http://" + net.JoinHostPort(host, strconv.Itoa(port)) + "/commands/system_properties"
 }
 
-// askProperties returns the system properties of a server; nil if no admin server tells them.
-// Any other program may answer on the port.
-func askProperties(ctx context.Context, url string) map[string]string {
+// Admin is the answer of an admin server.
+type Admin struct {
+	Properties map[string]string
+	// Date is the server's time, in whole seconds, when it answered, between From and To by the
+	// clock of this machine; zero if it did not tell.
+	Date, From, To time.Time
+}
+
+// askAdmin asks for the system properties of a server; nil if no admin server tells them. Any
+// other program may answer on the port.
+func askAdmin(ctx context.Context, url string) *Admin {
+	from := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, adminPatience)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -65,10 +74,11 @@ func askProperties(ctx context.Context, url string) map[string]string {
 	if err != nil || response.StatusCode != http.StatusOK || json.Unmarshal(body, &answer) != nil || answer["command"] != "system_properties" {
 		return nil
 	}
-	out := map[string]string{}
+	out := &Admin{Properties: map[string]string{}, From: from, To: time.Now()}
+	out.Date, _ = http.ParseTime(response.Header.Get("Date"))
 	for key, value := range answer {
 		if value != nil {
-			out[key] = fmt.Sprint(value)
+			out.Properties[key] = fmt.Sprint(value)
 		}
 	}
 	return out

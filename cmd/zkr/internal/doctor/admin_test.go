@@ -13,12 +13,13 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/doctor"
 )
 
-// askAdmin asks a server whose admin server answers with status and body.
-func askAdmin(t *testing.T, status int, body string) *doctor.Server {
+// askAdmin asks a server whose admin server answers with status, body and date.
+func askAdmin(t *testing.T, status int, body string, date time.Time) *doctor.Server {
 	t.Helper()
 	asked := ""
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked = r.URL.Path
+		w.Header().Set("Date", date.UTC().Format(http.TimeFormat))
 		w.WriteHeader(status)
 		_, _ = w.Write([]byte(body))
 	}))
@@ -38,11 +39,18 @@ func askAdmin(t *testing.T, status int, body string) *doctor.Server {
 }
 
 func TestPropertiesOfTheAdminServer(t *testing.T) {
-	s := askAdmin(t, 200, `{"command":"system_properties","error":null,"zookeeper.forceSync":"no","zookeeper.skipACL":"yes"}`)
+	s := askAdmin(t, 200, `{"command":"system_properties","error":null,"zookeeper.forceSync":"no","zookeeper.skipACL":"yes"}`, time.Now())
 	assert.Equal(t, map[string]bool{"server.admin": true, "server.force-sync": true, "acl.skipped": true}, found(doctor.Servers([]*doctor.Server{s})))
 	assert.Empty(t, doctor.NotSeen([]*doctor.Server{s}))
-	s = askAdmin(t, 200, `{"command":"system_properties","zookeeper.forceSync":"yes"}`)
+	s = askAdmin(t, 200, `{"command":"system_properties","zookeeper.forceSync":"yes"}`, time.Now())
 	assert.Equal(t, map[string]bool{"server.admin": true}, found(doctor.Servers([]*doctor.Server{s})))
+}
+
+func TestClockOfTheAdminServer(t *testing.T) {
+	for by, differs := range map[time.Duration]bool{-time.Hour: true, -6 * time.Second: true, -time.Second: false, 0: false, time.Second: false, 6 * time.Second: true} {
+		s := askAdmin(t, 200, `{"command":"system_properties"}`, time.Now().Add(by))
+		assert.Equal(t, differs, found(doctor.Servers([]*doctor.Server{s}))["clock.differs"], by)
+	}
 }
 
 // The port may be that of anything.
@@ -54,7 +62,7 @@ func TestOtherServersOnTheAdminPortAreNotBelieved(t *testing.T) {
 		`<html>zookeeper.forceSync=no</html>`:                        200,
 		"":                                                           302,
 	} {
-		s := askAdmin(t, status, body)
+		s := askAdmin(t, status, body, time.Now())
 		assert.Empty(t, doctor.Servers([]*doctor.Server{s}), body)
 		unseen := doctor.NotSeen([]*doctor.Server{s})
 		require.Len(t, unseen, 1, body)

@@ -56,10 +56,10 @@ func (a Asking) askServer(ctx context.Context, address string) *Server {
 	s := &Server{Address: address, Words: map[string]string{}}
 	if a.AdminPort > 0 {
 		s.AdminURL = propertiesURL(address, a.AdminPort)
-		told := make(chan map[string]string, 1)
+		told := make(chan *Admin, 1)
 		// Waited for below; ends when the admin server has answered, or its patience is over.
-		go func() { told <- askProperties(ctx, s.AdminURL) }()
-		defer func() { s.Properties = <-told }()
+		go func() { told <- askAdmin(ctx, s.AdminURL) }()
+		defer func() { s.Admin = <-told }()
 	}
 	for _, word := range words {
 		limited, cancel := context.WithTimeout(ctx, a.Patience)

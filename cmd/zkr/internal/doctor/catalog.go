@@ -71,7 +71,7 @@ var catalog = map[string]explanation{
 		"create them with an ACL (Options.ACL), or keep the servers in a network of trusted clients"},
 	"acl.skipped": {"the server checks no access list: every client that reaches it may read and change all znodes",
 		"remove skipACL=yes, and restart the servers one after the other"},
-	"clock.differs": {"znodes show times by the clock of the leader; times in lists and histories, and TTLs by a client's clock, are wrong by the difference",
+	"clock.differs": {"znodes show times by the clock of the server that leads; times in lists and histories, and TTLs by a client's clock, are wrong by the difference",
 		"synchronize the clocks of this machine and of the servers (chrony, ntpd); holds do not depend on clocks"},
 	"roundtrip.failed": {"a lock could not be acquired and released, though a session exists",
 		"read the error; check the disk of the leader, and quotas and ACLs of ROOT"},

@@ -86,18 +86,24 @@ func Open(all []Access) []Finding {
 // Clock compares the leader's clock, which wrote the time at, with this machine's, by which
 // the write took place between from and to.
 func Clock(at, from, to time.Time) []Finding {
-	skew := time.Duration(0)
-	switch {
-	case at.Before(from):
-		skew = at.Sub(from)
-	case at.After(to):
-		skew = at.Sub(to)
-	}
+	skew := skewOf(at, at, from, to)
 	if skew.Abs() <= mostSkew {
 		return nil
 	}
 	return []Finding{newFinding("clock.differs", recognize.Warn, ensemble,
 		fmt.Sprintf("the leader's clock differs from this machine's by %v or more", skew.Round(time.Millisecond)))}
+}
+
+// skewOf is by how much at least a clock differs that showed a time from early to late, when
+// this machine's showed one between from and to.
+func skewOf(early, late, from, to time.Time) time.Duration {
+	switch {
+	case late.Before(from):
+		return late.Sub(from)
+	case early.After(to):
+		return early.Sub(to)
+	}
+	return 0
 }
 
 // Failed is a round trip that did not succeed.

@@ -16,9 +16,9 @@ type Server struct {
 	Words           map[string]string
 	Refused, Silent []string
 	// AdminURL is where the admin server was asked for the system properties; "" if it was not.
-	// Properties is its answer; nil if there is none.
-	AdminURL   string
-	Properties map[string]string
+	// Admin is its answer; nil if there is none.
+	AdminURL string
+	Admin    *Admin
 }
 
 // Row is a server in JSON.

@@ -30,7 +30,7 @@ func Servers(all []*Server) []Finding {
 		out = append(out, checkState(s)...)
 		out = append(out, checkLoad(s)...)
 		out = append(out, checkTimeouts(s)...)
-		out = append(out, checkProperties(s)...)
+		out = append(out, checkAdmin(s)...)
 	}
 	out = append(out, checkLeaders(all)...)
 	return append(out, checkEquality(all)...)

@@ -27,7 +27,7 @@ cannot send four-letter words over TLS. Their admin servers, on port 8080 or tha
 --admin-port, are asked for the system properties.
 
 zkr acquires and releases a lock on a scratch path below ROOT five times, and removes
-the path. --no-write leaves this out, and the comparison of the clocks with it. With
+the path. --no-write leaves this out, and the comparison with the leader's clock. With
 --failover, zkr also cuts a connection of its own while it holds the scratch lock, and
 shows how long the next server took to answer.
 
@@ -69,7 +69,7 @@ func (a *app) doctor() *cobra.Command {
 			return a.run(cmd.Context(), root, v)
 		}),
 	}
-	cmd.Flags().BoolVar(&v.noWrite, "no-write", false, "write nothing: no round trip, and no comparison of the clocks")
+	cmd.Flags().BoolVar(&v.noWrite, "no-write", false, "write nothing: no round trip, and no comparison with the clock of the leader")
 	cmd.Flags().BoolVar(&v.failover, "failover", false, "cut a connection of zkr's own, and measure the time to the next server")
 	cli.AdminPortFlag(cmd, &v.adminPort, doctor.AdminPort)
 	return cmd
