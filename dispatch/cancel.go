@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,8 +24,31 @@ const canceledText = "canceled by request"
 // session.ErrUnknownOutcome. Cancel takes two requests.
 func (q *Queue) Cancel(ctx context.Context, id string) error {
 	q = receiver.OrZero(q)
+	return q.cancelTask(ctx, id, canceledText)
+}
+
+// CancelBy is [Queue.Cancel] for operators: the Result.Error of the task is "canceled by ", by,
+// ": " and reason, up to 1,024 bytes. by names who cancels the task; "" means the host name and
+// the process id. reason is required. Each has up to 1,024 bytes of UTF-8. A task that was
+// canceled already keeps its text.
+func (q *Queue) CancelBy(ctx context.Context, id, by, reason string) error {
+	q = receiver.OrZero(q)
+	by = cmp.Or(by, processID())
+	err := q.checkCall(ctx)
+	if err == nil {
+		err = checkReason(by, reason)
+	}
+	if err != nil {
+		return wrapError(ctx, opCancel, q.Path(), err)
+	}
+	return q.cancelTask(ctx, id, "canceled by "+by+": "+reason)
+}
+
+const opCancel = "cancel a task of"
+
+func (q *Queue) cancelTask(ctx context.Context, id, why string) error {
 	call := session.NewID()
-	return q.changeTask(ctx, "cancel a task of", id, func(c *taskChange, t *seen) (transaction, error) {
+	return q.changeTask(ctx, opCancel, id, func(c *taskChange, t *seen) (transaction, error) {
 		switch {
 		case t.Canceled == call:
 			return nil, nil // it may have been requeued since a try that was not answered
@@ -34,7 +58,7 @@ func (q *Queue) Cancel(ctx context.Context, id string) error {
 		case t.State.Finished():
 			return nil, fmt.Errorf("%w: %q is %s", ErrState, id, t.State)
 		}
-		next := t.canceledBy(call, time.Now())
+		next := t.canceledBy(call, why, time.Now())
 		c.noteAttempt(t, next)
 		return q.finishTask(t, next, nil), nil
 	})

@@ -47,7 +47,7 @@ func (q *Queue) Pause(ctx context.Context, by, reason string) (isNew bool, err e
 	const op = "pause"
 	c := pausing{q: q, op: op, next: taskformat.Pause{By: cmp.Or(by, processID()), Reason: reason, Since: truncateTime(time.Now())}, call: session.NewID()}
 	if err = q.checkCall(ctx); err == nil {
-		err = checkPause(c.next)
+		err = checkReason(c.next.By, c.next.Reason)
 	}
 	if err == nil {
 		err = c.apply(ctx, c.pause)
@@ -76,11 +76,12 @@ func (q *Queue) Resume(ctx context.Context) (existed bool, err error) {
 	return c.made, nil
 }
 
-func checkPause(p taskformat.Pause) error {
-	if p.Reason == "" {
+// checkReason checks who does something, and why.
+func checkReason(by, reason string) error {
+	if reason == "" {
 		return fmt.Errorf("%w: the reason is empty", ErrInvalidArgument)
 	}
-	for field, text := range map[string]string{"by": p.By, "the reason": p.Reason} {
+	for field, text := range map[string]string{"by": by, "the reason": reason} {
 		if len(text) > maxPauseText {
 			return fmt.Errorf("%w: %s has %d bytes; it must have up to %d", ErrInvalidArgument, field, len(text), maxPauseText)
 		}

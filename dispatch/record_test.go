@@ -51,7 +51,7 @@ func TestTaskThatWasCanceledBeforeItsTimeIsRequeuedAtOnce(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	r, err := Task{ID: "x", Delay: time.Hour}.newRecord(now)
 	require.NoError(t, err)
-	over := r.canceledBy("call", now)
+	over := r.canceledBy("call", "why", now)
 	require.EqualValues(t, canceled, over.State)
 	require.Equal(t, "call", over.Canceled)
 	require.Equal(t, now, over.FinishedAt)

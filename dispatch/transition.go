@@ -98,10 +98,10 @@ func (r record) endedAs(state taskformat.State, why string, now time.Time) recor
 	return r
 }
 
-// canceledBy is r canceled by request. call identifies the request.
-func (r record) canceledBy(call string, now time.Time) record {
+// canceledBy is r canceled by request. call identifies the request, and why is for people.
+func (r record) canceledBy(call, why string, now time.Time) record {
 	r.Canceled = call
-	return r.endedAs(canceled, canceledText, now)
+	return r.endedAs(canceled, why, now)
 }
 
 // requeuedBy is r reset to its first attempt, without its deadline, which may have

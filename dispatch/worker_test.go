@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/dispatch"
@@ -134,6 +135,31 @@ func TestCancel(t *testing.T) {
 			require.Contains(w, r.Error, "canceled")
 		}
 		require.ErrorIs(w, q.Cancel(w.Ctx, "runs"), dispatch.ErrNoTask)
+	})
+}
+
+// The result says who canceled a task, and why; the first cancellation counts.
+func TestCancelBy(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		q := w.queue()
+		for _, id := range []string{"a", "b", "c"} {
+			w.submit(q, dispatch.Task{ID: id})
+		}
+		require.NoError(w, q.CancelBy(w.Ctx, "a", "ann", "the mail server moves"))
+		require.NoError(w, q.CancelBy(w.Ctx, "a", "bob", "as well"))
+		require.NoError(w, q.Cancel(w.Ctx, "a"))
+		require.Equal(w, "canceled by ann: the mail server moves", w.collect(q, "a").Error)
+		require.NoError(w, q.CancelBy(w.Ctx, "b", "", "x"))
+		require.Regexp(w, `^canceled by .+:\d+: x$`, w.collect(q, "b").Error)
+		long := strings.Repeat("é", 512)
+		require.NoError(w, q.CancelBy(w.Ctx, "c", long, long))
+		for _, wrong := range [][2]string{{"ann", ""}, {"ann", long + "x"}, {long + "x", "x"}, {"\xff", "x"}, {"ann", "\xff"}} {
+			require.ErrorIs(w, q.CancelBy(w.Ctx, "c", wrong[0], wrong[1]), dispatch.ErrInvalidArgument, wrong)
+		}
+		text := w.collect(q, "c").Error
+		require.LessOrEqual(w, len(text), 1024)
+		require.True(w, utf8.ValidString(text))
+		require.ErrorIs(w, q.CancelBy(w.Ctx, "c", "ann", "x"), dispatch.ErrNoTask)
 	})
 }
 

@@ -1,7 +1,9 @@
 package taskcmd
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -14,14 +16,29 @@ import (
 const taskCancelHelp = `Cancels tasks of QUEUE that have not ended: the tasks are never done, and a command
 that runs for one of them is stopped. A task that is already canceled is not an error; a
 task that has ended otherwise is an error. The ID - stands for ids on stdin, one per
-line.
+line. With --reason, the error of the task says who has canceled it, and why.
 `
 
 // taskCancel is "zkr task cancel".
 func (a *app) taskCancel() *cobra.Command {
-	return (&taskCommand{app: a}).changing("cancel", "Cancel tasks that have not ended", taskCancelHelp,
-		"  zkr task cancel /queues/mail $id",
-		func(ctx context.Context, q *dispatch.Queue, id string) error { return q.Cancel(ctx, id) })
+	var by, reason string
+	cmd := (&taskCommand{app: a}).changing("cancel", "Cancel tasks that have not ended", taskCancelHelp,
+		"  zkr task cancel /queues/mail $id --reason \"the address is wrong\"",
+		func() error {
+			if by != "" && reason == "" {
+				return exit.Usage("--by needs --reason")
+			}
+			return errors.Join(checkPauseText("by", by), checkPauseText("reason", reason))
+		},
+		func(ctx context.Context, q *dispatch.Queue, id string) error {
+			if reason == "" {
+				return q.Cancel(ctx, id)
+			}
+			return q.CancelBy(ctx, id, cmp.Or(by, cli.Operator()), reason)
+		})
+	cmd.Flags().StringVar(&reason, "reason", "", "`text` that says why; the results of the tasks and the dashboard show it")
+	cmd.Flags().StringVar(&by, "by", "", "the operator's `name`; default: user@host")
+	return cmd
 }
 
 const taskRequeueHelp = `Retries tasks of QUEUE that are dead, failed or canceled, with all their attempts
@@ -33,6 +50,7 @@ is an error. The ID - stands for ids on stdin, one per line.
 func (a *app) taskRequeue() *cobra.Command {
 	cmd := (&taskCommand{app: a}).changing("requeue", "Retry tasks that are dead, failed or canceled", taskRequeueHelp,
 		"  zkr task ls /queues/mail --state dead --quiet | zkr task requeue /queues/mail -",
+		func() error { return nil },
 		func(ctx context.Context, q *dispatch.Queue, id string) error { return q.Requeue(ctx, id) })
 	cmd.Annotations = cli.Does(cli.CanBeBusy)
 	return cmd
@@ -40,7 +58,7 @@ func (a *app) taskRequeue() *cobra.Command {
 
 // changing makes a command that changes tasks one after the other: a task that
 // cannot be changed does not keep the command from the others.
-func (c *taskCommand) changing(verb, short, help, example string, do func(context.Context, *dispatch.Queue, string) error) *cobra.Command {
+func (c *taskCommand) changing(verb, short, help, example string, check func() error, do func(context.Context, *dispatch.Queue, string) error) *cobra.Command {
 	return &cobra.Command{
 		Use: verb + " QUEUE ID...", Short: short, Long: help, Example: example,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -48,6 +66,9 @@ func (c *taskCommand) changing(verb, short, help, example string, do func(contex
 		},
 		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			if err := c.check(args[0]); err != nil {
+				return err
+			}
+			if err := check(); err != nil {
 				return err
 			}
 			ids, err := c.ids(args[1:])

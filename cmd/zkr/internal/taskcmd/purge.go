@@ -20,7 +20,7 @@ record is removed too. The ID - stands for ids on stdin, one per line.
 func (a *app) taskRemove() *cobra.Command {
 	return (&taskCommand{app: a}).changing("rm", "Remove tasks, whatever their state", taskRemoveHelp,
 		"  zkr task rm /queues/mail $id",
-		func(ctx context.Context, q *dispatch.Queue, id string) error { return q.Remove(ctx, id) })
+		func() error { return nil }, func(ctx context.Context, q *dispatch.Queue, id string) error { return q.Remove(ctx, id) })
 }
 
 // unreadableState is the --state of tasks with unreadable records.

@@ -168,7 +168,7 @@ func (s *server) act(ctx context.Context, w http.ResponseWriter, r *http.Request
 	switch {
 	case err != nil:
 	case reason == "" || len(reason) > maxReason || !utf8.ValidString(reason):
-		err = fmt.Errorf("a reason is needed, as text of at most %d bytes, for those who are affected", maxReason)
+		err = fmt.Errorf("a reason is needed, as text of at most %d bytes", maxReason)
 	default:
 		err = change.find(ctx, c, audit.Item)
 	}

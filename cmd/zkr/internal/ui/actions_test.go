@@ -234,6 +234,7 @@ func TestTasksAreCanceledAndRetried(t *testing.T) {
 	slow, err := queue.Wait(s.ctx, "slow")
 	require.NoError(t, err)
 	assert.EqualValues(t, taskformat.Canceled, slow.State)
+	assert.Equal(t, "canceled by ann: it hangs", slow.Error)
 	again, err := queue.Wait(s.ctx, bad)
 	require.NoError(t, err)
 	assert.EqualValues(t, taskformat.Dead, again.State, "it was tried once more")

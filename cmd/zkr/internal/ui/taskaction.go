@@ -14,7 +14,7 @@ import (
 // taskAction changes a task.
 type taskAction struct {
 	queue *dispatch.Queue
-	do    func(ctx context.Context, id string) error
+	do    func(ctx context.Context, id, user, reason string) error
 	// done is what has become of the task, and possible tells whether that can be.
 	done     string
 	possible func(dispatch.State) bool
@@ -22,14 +22,15 @@ type taskAction struct {
 
 func requeuing(client *session.Client, path string) change {
 	q := dispatch.New(client, path, nil)
-	return &taskAction{q, q.Requeue, "waits again", func(s dispatch.State) bool {
+	requeue := func(ctx context.Context, id, _, _ string) error { return q.Requeue(ctx, id) }
+	return &taskAction{q, requeue, "waits again", func(s dispatch.State) bool {
 		return s.Finished() && taskformat.State(s) != taskformat.Done
 	}}
 }
 
 func canceling(client *session.Client, path string) change {
 	q := dispatch.New(client, path, nil)
-	return &taskAction{q, q.Cancel, "is canceled", func(s dispatch.State) bool { return !s.Finished() }}
+	return &taskAction{q, q.CancelBy, "is canceled", func(s dispatch.State) bool { return !s.Finished() }}
 }
 
 // find reads the task from ZooKeeper: the shown view may be older.
@@ -51,6 +52,6 @@ func (a *taskAction) find(ctx context.Context, c *confirmation, id string) error
 	return nil
 }
 
-func (a *taskAction) apply(ctx context.Context, c *confirmation, _, _ string) (done string, err error) {
-	return fmt.Sprintf("The task %s %s.", c.ID, a.done), a.do(ctx, c.Item)
+func (a *taskAction) apply(ctx context.Context, c *confirmation, user, reason string) (done string, err error) {
+	return fmt.Sprintf("The task %s %s.", c.ID, a.done), a.do(ctx, c.Item, user, reason)
 }
