@@ -138,6 +138,9 @@ func sound(ends int) func(context.Context, *world.Party) error {
 
 // tidied waits, as long as necessary, until no dead worker has a folder.
 func (c *crew) tidied() {
+	if !world.Has(world.Resumes) {
+		world.Pause(30 * time.Second) // sessions that a fault has cost live on until then
+	}
 	for range 130 {
 		folders, _ := c.server.Children(path + "/workers")
 		alive, _ := c.server.Children(path + "/alive")

@@ -135,6 +135,7 @@ func (m *rankModel) check() error {
 // TestRankedElectionsAreThoseOfTheModel: random joins, withdrawals, resignations and deaths, with
 // lost replies; after each, the leader is the one of the model.
 func TestRankedElectionsAreThoseOfTheModel(t *testing.T) {
+	world.Needs(t, world.Resumes) // a client that loses a reply stays in the model
 	world.RunSeeds(t, world.Seeds(12), 1, func(w *world.World, seed uint64) error {
 		m := &rankModel{w: &World{w}, r: rand.New(rand.NewPCG(seed, 11))}
 		for i := range 25 {

@@ -62,6 +62,13 @@ func newTrial(name string, setup, op func(ctx context.Context, p *world.Party, o
 		},
 		Next: func(ctx context.Context, p *world.Party) error {
 			ours := p.State.(*play)
+			if ours.other.Session().Err() != nil { // the fault has cost it, which no product that resumes sessions does
+				var err error
+				if ours.other, err = locktable.New(p.Other, dir, nil).Join(ctx); err != nil {
+					return err
+				}
+				ours.theirs = nil
+			}
 			if err := ours.other.Unlock(ctx, ours.theirs...); err != nil && !errors.Is(err, locktable.ErrNotHeld) {
 				return err
 			}
