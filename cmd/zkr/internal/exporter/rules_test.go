@@ -231,6 +231,25 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 	}
 }
 
+// While the tree is not visible, nothing of it is shown: not a number of problems either.
+func TestDashboardShowsNothingOfATreeThatIsNotVisible(t *testing.T) {
+	promtool := requirePromtool(t)
+	var tests strings.Builder
+	tests.WriteString("tests:\n- interval: 1m\n  input_series:\n  - {series: zkr_up, values: 0x5}\n  - {series: zkr_view_current, values: 0x5}\n  promql_expr_test:\n")
+	for _, text := range dashboardExpressions(t) {
+		if strings.Contains(text, "zkr_up") || strings.Contains(text, "zkr_view_current") {
+			continue
+		}
+		expr, err := json.Marshal(strings.ReplaceAll(text, "$__rate_interval", "1m"))
+		require.NoError(t, err)
+		tests.WriteString("  - {expr: " + string(expr) + ", eval_time: 3m, exp_samples: []}\n")
+	}
+	file := filepath.Join(t.TempDir(), "test.yml")
+	require.NoError(t, os.WriteFile(file, []byte(tests.String()), 0o600))
+	out, err := exec.CommandContext(t.Context(), promtool, "test", "rules", file).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}
+
 // Every expression of the dashboard parses.
 func TestExpressionsOfTheDashboardParse(t *testing.T) {
 	promtool := requirePromtool(t)
