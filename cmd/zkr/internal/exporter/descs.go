@@ -48,8 +48,8 @@ var (
 	currentDesc = desc("view_current", "1 while the series of the tree are current; otherwise 0, and there are none.")       // read only
 	ageDesc     = desc("view_age_seconds", "Age of the series of the tree: they have everything that the server knew then.") // read only
 
-	findingDesc  = desc("finding", "1 for each finding of zkr doctor about the servers, by its name, level (bad, warn, hint) and place.", "name", "level", "where") // read only
-	auditAgeDesc = desc("audit_age_seconds", "Time since the servers were asked for findings.")                                                                     // read only
+	findingDesc  = desc("finding", "1 for each finding of zkr doctor, by its name, level (bad, warn, hint) and place; findings about too many paths are counted at the place other.", "name", "level", "where") // read only
+	auditAgeDesc = desc("audit_age_seconds", "Time since the servers were asked for findings.")                                                                                                                 // read only
 
 	znodesDesc     = desc("znodes", "Znodes below the root.")                                                                                               // read only
 	ephemeralsDesc = desc("ephemeral_znodes", "Ephemeral znodes below the root.")                                                                           // read only
@@ -81,10 +81,10 @@ var (
 	rebalanceResourcesDesc = desc("rebalance_resources", "Resources of a rebalancer by state: all, moving, unowned.", "path", "state") // read only
 	rebalanceEpochDesc     = desc("rebalance_epoch", "Epoch of a rebalancer: it grows with each coordinator.", "path")                 // read only
 
-	tasksDesc       = desc("tasks", "Tasks of a queue by state.", "path", "state")                       // read only
-	tasksMaxDesc    = desc("tasks_max", "Capacity of a queue of tasks.", "path")                         // read only
-	oldestTaskDesc  = desc("oldest_waiting_task_seconds", "Age of the oldest task that waits.", "path")  // read only
-	taskWorkersDesc = desc("task_workers", "Workers of a queue of tasks.", "path")                       // read only
-	taskMasterDesc  = desc("task_master", "1 while a queue of tasks has a master, otherwise 0.", "path") // read only
-	tasksPausedDesc = desc("tasks_paused", "1 while a queue of tasks is paused, otherwise 0.", "path")   // read only
+	tasksDesc       = desc("tasks", "Tasks of a queue by state.", "path", "state")                                                                       // read only
+	tasksMaxDesc    = desc("tasks_max", "Capacity of a queue of tasks.", "path")                                                                         // read only
+	oldestTaskDesc  = desc("oldest_waiting_task_seconds", "How long the task has waited that has been ready for longest: not during its delay.", "path") // read only
+	taskWorkersDesc = desc("task_workers", "Workers of a queue of tasks.", "path")                                                                       // read only
+	taskMasterDesc  = desc("task_master", "1 while a queue of tasks has a master, otherwise 0.", "path")                                                 // read only
+	tasksPausedDesc = desc("tasks_paused", "1 while a queue of tasks is paused, otherwise 0.", "path")                                                   // read only
 )

@@ -52,19 +52,29 @@ func (o own) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// collectFindings writes the findings about the servers: also those without a quorum answer.
+// collectFindings writes the findings about the servers: also those without a quorum answer. A
+// finding may be about a path: the number of these is bounded, as everywhere.
 func (o own) collectFindings(to chan<- prometheus.Metric) {
 	r := o.audit.Report()
 	if r.At.IsZero() {
 		return
 	}
 	gauge(to, auditAgeDesc, time.Since(r.At).Seconds())
-	seen := map[[3]string]bool{} // a server may have two findings of a name
+	paths, values := newPaths(o.labels.most), map[[3]string]float64{}
 	for _, f := range r.Findings {
-		if k := [3]string{f.Name, string(f.Level), strings.ToValidUTF8(f.Where, "\uFFFD")}; !seen[k] {
-			seen[k] = true
-			to <- prometheus.MustNewConstMetric(findingDesc.desc, prometheus.GaugeValue, 1, k[:]...)
+		where, isPath := f.Where, strings.HasPrefix(f.Where, "/")
+		if isPath {
+			where = paths.of(where)
 		}
+		k := [3]string{f.Name, string(f.Level), strings.ToValidUTF8(where, "\uFFFD")}
+		if isPath && where == other {
+			values[k]++
+		} else {
+			values[k] = 1 // a server may have two findings of a name
+		}
+	}
+	for k, value := range values {
+		to <- prometheus.MustNewConstMetric(findingDesc.desc, prometheus.GaugeValue, value, k[:]...)
 	}
 }
 
