@@ -210,8 +210,10 @@ func (e *Exporter) sample() sample {
 	connected := state.Status == session.Connected
 	out.up = connected && !h.Stale
 	out.loading, out.read, out.pending = !h.Loaded, h.Entries, h.Pending
-	// Series from before the connection, or that were not made again in time, may be old.
-	inTime := !e.made.Before(state.Since) && time.Since(e.made) < 3*refreshPeriod
+	// Series that show the tree as it was before the connection, or that were not made again in
+	// time, may be old. The model is not stale as soon as there is a connection, and reads then
+	// what has changed.
+	inTime := !e.asOf.Before(state.Since) && time.Since(e.made) < 3*refreshPeriod
 	if connected && h.Loaded && !h.Stale && e.failure == nil && inTime {
 		out.current, out.tree, out.asOf = true, e.tree, e.asOf
 	}

@@ -208,7 +208,7 @@ func (b *batch) upper(t *recognize.Thing, path string) {
 			b.add(tasksDesc, float64(n), path, state)
 		}
 		b.add(tasksMaxDesc, float64(q.Max), path)
-		b.most(oldestTaskDesc, age(b.now, q.Oldest).Seconds(), path)
+		b.most(oldestTaskDesc, age(b.now, q.WaitingSince).Seconds(), path)
 		b.most(oldestAssignedDesc, age(b.now, q.OldestAssigned).Seconds(), path)
 		b.add(taskWorkersDesc, float64(len(q.Workers)), path)
 		b.add(taskMasterDesc, boolean(q.Master != ""), path)

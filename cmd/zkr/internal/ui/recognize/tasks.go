@@ -25,6 +25,8 @@ type TaskState struct {
 	// oldest waiting task.
 	Master string    `json:"master,omitempty"`
 	Oldest time.Time `json:"oldest_waiting,omitzero"`
+	// WaitingSince is since when the task has waited that has been ready for longest.
+	WaitingSince time.Time `json:"-"`
 	// OldestAssigned is when the task was assigned that has been with its worker for longest.
 	OldestAssigned time.Time    `json:"oldest_assigned,omitzero"`
 	Workers        []TaskWorker `json:"workers"`
@@ -185,8 +187,8 @@ func (st *TaskState) readTasks(t *Thing, tasks *spot) {
 			}
 			st.Counts[string(r.State)]++
 			st.Total++
-			if r.State == taskformat.Waiting && (st.Oldest.IsZero() || r.Submitted.Before(st.Oldest)) {
-				st.Oldest = r.Submitted
+			if r.State == taskformat.Waiting {
+				st.noteWaiting(c.Node, r)
 			}
 			if r.State == taskformat.Assigned && !r.AssignedAt.IsZero() && (st.OldestAssigned.IsZero() || r.AssignedAt.Before(st.OldestAssigned)) {
 				st.OldestAssigned = r.AssignedAt

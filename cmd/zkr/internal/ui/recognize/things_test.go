@@ -402,6 +402,26 @@ func TestTaskQueues(t *testing.T) {
 	require.Len(t, st.Workers, 2)
 }
 
+// A task waits from when it could be assigned: a task with a delay, or after a failure, does not
+// wait since its submission.
+func TestTaskWaitsSinceItIsReady(t *testing.T) {
+	record := func(id string, change func(*taskformat.Record)) string {
+		r := taskformat.Record{Format: taskformat.Format, ID: id, Run: "0123456789abcdef", State: taskformat.Waiting, Attempt: 1, MaxAttempts: 2, Submitted: noon.Add(-24 * time.Hour)}
+		change(&r)
+		return fmt.Sprintf("/q/tasks/0a/%s =%s", id, taskformat.Encode(r))
+	}
+	again := record("again", func(r *taskformat.Record) { r.Attempt = 2 })
+	later := record("later", func(r *taskformat.Record) { r.Delay = taskformat.ToMillis(time.Hour) })
+	former := record("former", func(r *taskformat.Record) { r.NotBefore = noon.Add(time.Hour) })
+	over := record("over", func(r *taskformat.Record) { r.NotBefore = noon.Add(-time.Hour) })
+	written := -61 * time.Second // the last line of a tree
+	for want, tasks := range map[time.Duration][]string{written: {later, again}, written + time.Hour: {later}, time.Hour: {former}, written - time.Second: {over, again}} {
+		lines := append([]string{`/q/admission ={"format":1,"maxTasks":10}`, "/q/admission/open"}, tasks...)
+		st := look(Past{}, lines...).Things[0].Tasks
+		require.Equal(t, want, st.WaitingSince.Sub(noon), "%q", tasks)
+	}
+}
+
 // TestPauseOfATaskQueue: by whom, since when and why; a pause that was written by hand may have
 // nothing of that.
 func TestPauseOfATaskQueue(t *testing.T) {
