@@ -65,8 +65,10 @@ type HeartbeatEnded struct {
 	Err error
 }
 
-// SessionSampled is the event in which a client says, every ten seconds, what its session
-// is busy with. It is not sent without a session.
+// SessionSampled is the event in which a client says what its session is busy with: every ten
+// seconds; within seconds of the end of the session's last hold; and, for the time of trust,
+// where something else than a heartbeat of its own has proved the session (see
+// session.Options.SharedHeartbeats and session.TrustAnswered). It is not sent without a session.
 type SessionSampled struct {
 	Client  uint64
 	Session int64

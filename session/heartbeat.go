@@ -15,6 +15,7 @@ func (k *leaseRenewer) sendHeartbeat(holds []*Hold, now time.Time) {
 		k.watchHold(h)
 	}
 	if k.trust.rule != TrustQuorum {
+		k.s.reports.postSample()
 		return // the weaker rule lives on the client's pings
 	}
 	k.mu.Lock()

@@ -35,6 +35,7 @@ type leaseRenewer struct {
 	failure     error       // of the last heartbeat
 	holdsEnded  time.Time
 	saidLow     time.Time // the lease that was reported to run low
+	saidHolds   bool      // an observer was told last that there are holds
 	lost        bool
 	lastHeard   time.Time // when the newest answered request was sent
 	lastContact time.Time // the same, handshakes included
@@ -222,6 +223,7 @@ func (k *leaseRenewer) renewIfDue() (wait time.Duration, held bool) {
 	}
 	if k.holds.len() == 0 || k.lost {
 		k.mu.Unlock()
+		k.reportNoHolds()
 		return 0, false
 	}
 	stuck := len(k.pending) > 0 && !now.Before(k.moveAtLocked())

@@ -38,7 +38,7 @@ func startReporter(c *Client) *reporter {
 	return r
 }
 
-// posted is an event, or a new state of which run makes an event.
+// posted is an event, or a new state of which run makes an event; or neither: a sample is due.
 type posted struct {
 	event observe.Event
 	state *State
@@ -65,6 +65,13 @@ func (r *reporter) postTrustLow(s *Session, holds int, left time.Duration) {
 	r.box.Post(posted{event: observe.TrustLow{Client: r.id, Session: s.ID(), Holds: holds, TrustLeft: left}})
 }
 
+// postSample asks for a sample of the present session.
+func (r *reporter) postSample() {
+	if r != nil {
+		r.box.Post(posted{})
+	}
+}
+
 func (r *reporter) postState(s State) {
 	if r != nil {
 		r.box.Post(posted{state: &s})
@@ -89,9 +96,14 @@ func (r *reporter) run(last State) {
 			pause = min(2*pause, time.Minute)
 			tick.Reset(pause)
 		}
+		due := false
 		for _, p := range r.box.Take() {
-			if p.state == nil {
+			switch {
+			case p.event != nil:
 				r.to.Observe(r.c.life, p.event)
+				continue
+			case p.state == nil:
+				due = true
 				continue
 			}
 			if p.state.Status == Lost && errors.Is(p.state.Cause, ErrClosed) {
@@ -110,10 +122,13 @@ func (r *reporter) run(last State) {
 		if last.Status == Closed {
 			return
 		}
+		if due {
+			r.reportSample()
+		}
 	}
 }
 
-// samplePeriod is the time between two samples of a session.
+// samplePeriod is the time between two samples of a session, unless one is asked for.
 const samplePeriod = 10 * time.Second
 
 func (r *reporter) reportSample() {

@@ -112,6 +112,12 @@ func (k *leaseRenewer) onShared(seen Seen, err error, sent time.Time) {
 	if errors.Is(err, ErrNoAuth) {
 		k.stopSharing(err)
 	}
+	proved := false
+	defer func() {
+		if proved { // other proofs are reported as heartbeats
+			k.s.reports.postSample()
+		}
+	}()
 	k.mu.Lock()
 	defer k.wake()
 	defer k.mu.Unlock()
@@ -120,6 +126,8 @@ func (k *leaseRenewer) onShared(seen Seen, err error, sent time.Time) {
 	if sh == nil {
 		return
 	}
+	lease := k.trust.lease
+	defer func() { proved = k.trust.lease.After(lease) }()
 	sh.asked = time.Time{}
 	if err != nil && !errors.Is(err, ErrNoNode) {
 		k.due = now.Add(k.timing.heartbeat)

@@ -39,7 +39,7 @@
 //	zkrecipes_clients{status}                      gauge: clients by the status of their session
 //	zkrecipes_session_changes_total{status}        counter: changes to that status
 //	zkrecipes_disconnected_seconds                 gauge: how long the client that is longest without a connection has been so
-//	zkrecipes_session_holds                        gauge: what the sessions hold, as of ten seconds ago at most
+//	zkrecipes_session_holds                        gauge: what the sessions hold, as of ten seconds ago at most; 0 within seconds of the last release
 //	zkrecipes_session_watches                      gauge: their watches and subscriptions
 //	zkrecipes_session_deletions                    gauge: deletions in the background that no server has confirmed
 //	zkrecipes_trust_left_seconds                   gauge: time until the holds of the session with the least trust are given up, unless a proof comes before; computed for each scrape, from the last heartbeat or sample
