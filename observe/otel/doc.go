@@ -59,7 +59,7 @@
 //	zkrecipes.session.trust_left     s            gauge
 //	zkrecipes.session.trust_low      {event}      counter
 //	zkrecipes.session.heartbeat      s            histogram: error.type
-//	db.client.operation.duration     s            histogram: db.operation.name, db.system.name, zkrecipes.result
+//	db.client.operation.duration     s            histogram: db.operation.name, db.system.name, error.type, zkrecipes.result
 //
 // zkrecipes.cache.running less zkrecipes.cache.current is the number of caches that are not
 // current. zkrecipes.cache.entries has the entries of the running caches when each was loaded
@@ -67,6 +67,11 @@
 // assignment of each group by this process. zkrecipes.session.trust_left is computed for each
 // collection, from the last heartbeat or sample. zkrecipes.what is "counter" or "transaction";
 // calls that leave an outcome unresolved may also be of a "barrier", a "job" or "tasks".
+//
+// zkrecipes.result is that of the span for a wait; "ok", "failed" or "given_up" for a batch, a
+// transaction and a rebalancing; and for a request "ok", "negative" (there is no such znode,
+// and the like, which recipes expect), "refused", "unanswered" or "not_sent", of which the last
+// three have an error.type.
 //
 // Metrics have no path unless [Options.PathAttribute] gives one, because each value of an
 // attribute costs a series.

@@ -33,6 +33,8 @@ func observed(t *testing.T, events ...observe.Event) (see func(observe.Event), m
 		see(e)
 	}
 	o.ObserveRequest(context.Background(), observe.Request{Op: "get", Result: observe.OK})
+	o.ObserveRequest(context.Background(), observe.Request{Op: "get", Result: observe.Negative, Err: session.ErrNoNode})
+	o.ObserveRequest(context.Background(), observe.Request{Op: "get", Result: observe.NotSent, Err: session.ErrExpired})
 	return see, func() []metricdata.Metrics {
 		t.Helper()
 		var data metricdata.ResourceMetrics
@@ -139,7 +141,7 @@ func TestEveryEventIsCounted(t *testing.T) {
 		"outcome.unknown": 2, "outcome.unresolved": 3, "cache.load.duration": 1, "cache.running": 0, "cache.current": 0, "cache.entries": 0,
 		"member.changes": 1, "rebalance.duration": 1, "rebalance.moves": 4, "rebalance.members": 2, "rebalance.resources": 7, "task.changes": 2, "task.state.duration": 1,
 		"session.clients": 1, "session.changes": 1, "session.holds": 1, "session.watches": 5, "session.deletions": 6,
-		"session.trust_low": 1, "session.heartbeat": 1, "db.client.operation.duration": 1,
+		"session.trust_low": 1, "session.heartbeat": 1, "db.client.operation.duration": 3,
 	}, got)
 }
 
@@ -212,6 +214,23 @@ func TestTrustAndOutagesAge(t *testing.T) {
 		see(observe.SessionChanged{Client: 1, Status: "connected", Before: "lost"})
 		require.InDelta(t, 0, value("disconnected"), 0)
 	})
+}
+
+// Results are words with "_", as everywhere; only a request that has failed has the attribute
+// error.type, as the semantic conventions demand.
+func TestRequestsThatHaveFailedHaveAnErrorType(t *testing.T) {
+	_, metrics := observed(t)
+	got := map[string]string{}
+	for _, m := range metrics() {
+		if d, ok := m.Data.(metricdata.Histogram[float64]); ok && m.Name == "db.client.operation.duration" {
+			for _, p := range d.DataPoints {
+				result, _ := p.Attributes.Value("zkrecipes.result")
+				class, _ := p.Attributes.Value("error.type")
+				got[result.AsString()] = class.AsString()
+			}
+		}
+	}
+	require.Equal(t, map[string]string{"ok": "", "negative": "", "not_sent": "expired"}, got)
 }
 
 func TestErrorsHaveClasses(t *testing.T) {

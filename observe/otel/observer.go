@@ -121,11 +121,17 @@ func (o *Observer) Observe(ctx context.Context, e observe.Event) {
 	}
 }
 
-// ObserveRequest records the duration of r.
+// ObserveRequest records the duration of r. A negative answer, which recipes expect, is no
+// failure.
 func (o *Observer) ObserveRequest(ctx context.Context, r observe.Request) {
-	o.m.requests.Record(ctx, r.Took.Seconds(), metric.WithAttributes(
+	attrs := []attribute.KeyValue{
 		attribute.String("db.system.name", "zookeeper"), attribute.String("db.operation.name", r.Op),
-		attribute.String("zkrecipes.result", string(r.Result))))
+		attribute.String("zkrecipes.result", word(r.Result)),
+	}
+	if r.Result != observe.Negative {
+		attrs = append(attrs, errorType(r.Err)...)
+	}
+	o.m.requests.Record(ctx, r.Took.Seconds(), metric.WithAttributes(attrs...))
 }
 
 // spanOf is the span of a wait or hold in progress; a span that records nothing if there
