@@ -58,9 +58,11 @@ type HoldEnded struct {
 	// nil usually. It wraps the context's error if the caller did not wait for the answer
 	// of a server: the release goes on in the background.
 	Err error
-	// TrustLeft is, for a lost hold, the time for which the servers surely kept the
-	// session at the moment of the loss: no other client could hold the same before.
-	// 0 or less: none, because the servers had ended the session or the hold first.
+	// TrustLeft is, for a hold that was lost because trust ran out, the time for which the
+	// servers surely kept the session at the moment of the loss: no other client could hold
+	// the same before. It is about session.Options.StopMargin, without a pause of the process.
+	// 0 or less: none, also if the servers had ended the session or the hold first, or the
+	// client was closed.
 	TrustLeft time.Duration
 }
 

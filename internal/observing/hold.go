@@ -184,10 +184,10 @@ func (h *Hold) endOnce(err error) (report func()) {
 }
 
 // trustLeft is the time for which the servers surely keep the session of a hold that was
-// lost for the reason err.
+// lost for the reason err. With a stop margin, the session goes on for that time.
 func (h *Hold) trustLeft(err error) time.Duration {
-	if errors.Is(err, session.ErrNodeDeleted) || errors.Is(err, session.ErrExpired) || h.s.Err() == nil {
-		return 0 // the servers have ended the session first, or the session goes on
+	if !errors.Is(err, session.ErrTrustRanOut) {
+		return 0 // the servers, or the client itself, end the session or the hold at once
 	}
 	return time.Until(h.s.TrustedUntil())
 }

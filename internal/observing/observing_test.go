@@ -46,9 +46,17 @@ func TestEventsCostNothingWithoutAnObserver(t *testing.T) {
 // last end.
 func observed(t *testing.T, body func(w *world.World, hold *session.Hold, begin func() *observing.Hold)) (names []string, last observe.HoldEnded) {
 	t.Helper()
+	return observedWith(t, session.Options{}, func(w *world.World, _ *session.Client, hold *session.Hold, begin func() *observing.Hold) {
+		body(w, hold, begin)
+	})
+}
+
+// observedWith is observed with options of the client.
+func observedWith(t *testing.T, o session.Options, body func(w *world.World, c *session.Client, hold *session.Hold, begin func() *observing.Hold)) (names []string, last observe.HoldEnded) {
+	t.Helper()
 	var mu sync.Mutex
 	world.In(t, nil, func(w *world.World) {
-		c := w.ClientWith(session.Options{Observer: observe.Func(func(_ context.Context, e observe.Event) {
+		o.Observer = observe.Func(func(_ context.Context, e observe.Event) {
 			mu.Lock()
 			defer mu.Unlock()
 			switch e := e.(type) {
@@ -57,13 +65,14 @@ func observed(t *testing.T, body func(w *world.World, hold *session.Hold, begin 
 			case observe.HoldEnded:
 				names, last = append(names, e.Name()), e
 			}
-		})})
+		})
+		c := w.ClientWith(o)
 		s := w.Session(c)
 		_, err := s.Create(w.Ctx, "/h", nil, session.Ephemeral, nil)
 		require.NoError(t, err)
 		hold, err := s.Hold(w.Ctx, "/h", nil)
 		require.NoError(t, err)
-		body(w, hold, func() *observing.Hold {
+		body(w, c, hold, func() *observing.Hold {
 			return observing.NewHold(w.Ctx, c, observe.Lock, "/h", observing.Znode{Hold: hold, Czxid: 1})
 		})
 		w.Settle()
@@ -203,6 +212,45 @@ func TestHoldWithoutProofIsLostWhileTrustIsLeft(t *testing.T) {
 	require.Equal(t, observe.Lost, last.End)
 	require.ErrorIs(t, last.Err, session.ErrTrustRanOut)
 	require.GreaterOrEqual(t, last.TrustLeft, time.Duration(0))
+}
+
+// With a stop margin, holds end before the session: the margin is left.
+func TestHoldThatEndsAheadOfItsSessionHasTheMarginLeft(t *testing.T) {
+	for name, release := range map[string]bool{"while it is held": false, "found out by a release": true} {
+		t.Run(name, func(t *testing.T) {
+			margin := 2 * time.Second
+			_, last := observedWith(t, session.Options{StopMargin: margin}, func(w *world.World, _ *session.Client, hold *session.Hold, begin func() *observing.Hold) {
+				h := begin()
+				h.Begin()
+				if release {
+					h.Ending()
+				}
+				w.Server.BlackHole(zktest.Link{}, zktest.Both)
+				<-hold.Context().Done()
+				require.NoError(w, hold.Session().Err())
+				if release {
+					h.End(hold.Err())
+				}
+				w.Pass(time.Minute)
+				w.Server.HealLink(zktest.Link{})
+			})
+			require.Equal(t, observe.Lost, last.End)
+			require.ErrorIs(t, last.Err, session.ErrTrustRanOut)
+			require.InDelta(t, margin, last.TrustLeft, float64(50*time.Millisecond))
+		})
+	}
+}
+
+// A client that is closed ends its session at the servers, too: another client can have at
+// once what it held.
+func TestHoldOfAClosedClientHasNoTrustLeft(t *testing.T) {
+	_, last := observedWith(t, session.Options{}, func(w *world.World, c *session.Client, _ *session.Hold, begin func() *observing.Hold) {
+		begin().Begin()
+		require.NoError(w, c.Close(w.Ctx))
+	})
+	require.Equal(t, observe.Lost, last.End)
+	require.ErrorIs(t, last.Err, session.ErrClosed)
+	require.Zero(t, last.TrustLeft)
 }
 
 var errBroken = errors.New("broken") // read only

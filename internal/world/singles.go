@@ -109,7 +109,7 @@ func wrongEnd(e observe.HoldEnded) error {
 		return errors.New("lost without a loss") //nolint:err113 // a test's
 	case (e.End == observe.Released || e.End == observe.HandedOver) && lost && !observe.IsContextEnd(e.Err):
 		return errors.New("a loss is no release") //nolint:err113 // a test's
-	case e.TrustLeft > 0 && (e.End != observe.Lost || errors.Is(e.Err, session.ErrExpired) || errors.Is(e.Err, session.ErrNodeDeleted)):
+	case e.TrustLeft > 0 && (e.End != observe.Lost || !errors.Is(e.Err, session.ErrTrustRanOut)):
 		return errors.New("trust that is not left") //nolint:err113 // a test's
 	}
 	return nil
