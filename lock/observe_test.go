@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"sync/atomic"
 	"testing"
@@ -136,3 +137,28 @@ func TestObserverMayUseTheLock(t *testing.T) {
 }
 
 var update = flag.Bool("update", false, "write the golden files") // read only
+
+// A try that finds the lock busy is no failure; a try that a server refuses is one.
+func TestTriesThatAreRefusedHaveFailed(t *testing.T) {
+	world.In(t, nil, func(w *world.World) {
+		c, events := w.ClientObserved(func(e observe.Event) bool { _, ok := e.(observe.WaitEnded); return ok })
+		other := w.Client()
+		readOnly := &session.CreateOptions{ACL: session.WorldACL(session.PermRead)}
+		_, err := w.Session(other).Create(w.Ctx, "/refused", nil, session.Persistent, readOnly)
+		require.NoError(w, err)
+		_, err = lock.New(other, "/lock", nil).Lock(w.Ctx)
+		require.NoError(w, err)
+		_, err = lock.NewSemaphore(other, "/pool", 1, nil).Acquire(w.Ctx, 1)
+		require.NoError(w, err)
+		for path, outcome := range map[string]observe.Outcome{"/lock": observe.NotGranted, "/refused": observe.Failed} {
+			_, err = lock.New(c, path, nil).TryLock(w.Ctx)
+			require.Equal(w, outcome == observe.NotGranted, errors.Is(err, lock.ErrBusy))
+			require.Equal(w, outcome, (<-events).(observe.WaitEnded).Outcome())
+		}
+		for path, outcome := range map[string]observe.Outcome{"/pool": observe.NotGranted, "/refused": observe.Failed} {
+			_, err = lock.NewSemaphore(c, path, 1, nil).TryAcquire(w.Ctx, 1)
+			require.Error(w, err)
+			require.Equal(w, outcome, (<-events).(observe.WaitEnded).Outcome())
+		}
+	})
+}

@@ -70,7 +70,7 @@ func (s *Semaphore) takePermits(ctx context.Context, op string, n int, try bool)
 	p, err := s.contend(ctx, n, try, waiting)
 	if err != nil {
 		err = failure(ctx, op, s.path, err)
-		waiting.End(err)
+		waiting.EndTry(err, errors.Is(err, ErrBusy))
 		return nil, err
 	}
 	p.end.Observe(waiting.Granted(p, false))

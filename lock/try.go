@@ -27,7 +27,7 @@ func (m *Mutex) TryLock(ctx context.Context) (*Held, error) {
 	held, err := m.tryAcquire(ctx, waiting)
 	if err != nil {
 		err = failure(ctx, op, m.path, err)
-		waiting.End(err)
+		waiting.EndTry(err, errors.Is(err, ErrBusy))
 	}
 	return held, err
 }

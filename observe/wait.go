@@ -42,6 +42,9 @@ type WaitEnded struct {
 	// Err is the error that the operation returns. It wraps the context's error if the
 	// caller gave the wait up.
 	Err error
+	// Busy is set if an attempt that does not wait (see Wait.Try) has failed because another
+	// client holds or waits.
+	Busy bool
 }
 
 // Outcome is how a wait ended.
@@ -51,7 +54,7 @@ type Outcome string
 const (
 	Granted    Outcome = "granted"     // it got its turn, or has passed
 	GivenUp    Outcome = "given up"    // the caller's context ended
-	NotGranted Outcome = "not granted" // an attempt that does not wait has failed; see Wait.Try
+	NotGranted Outcome = "not granted" // an attempt that does not wait found it busy; see WaitEnded.Busy
 	Failed     Outcome = "failed"
 )
 
@@ -62,7 +65,7 @@ func (e WaitEnded) Outcome() Outcome {
 		return Granted
 	case IsContextEnd(e.Err):
 		return GivenUp
-	case e.Try:
+	case e.Busy:
 		return NotGranted
 	}
 	return Failed

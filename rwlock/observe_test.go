@@ -251,3 +251,24 @@ func TestObserverMayUseTheLock(t *testing.T) {
 		require.EqualValues(w, 2, ends.Load(), "of the writer and of the reader")
 	})
 }
+
+// A try that finds the lock busy is no failure; a try that a server refuses is one.
+func TestTriesThatAreRefusedHaveFailed(t *testing.T) {
+	world.In(t, nil, func(w *world.World) {
+		c, events := w.ClientObserved(func(e observe.Event) bool { _, ok := e.(observe.WaitEnded); return ok })
+		other := w.Client()
+		readOnly := &session.CreateOptions{ACL: session.WorldACL(session.PermRead)}
+		_, err := w.Session(other).Create(w.Ctx, "/refused", nil, session.Persistent, readOnly)
+		require.NoError(w, err)
+		_, err = rwlock.New(other, "/lock", nil).Lock(w.Ctx)
+		require.NoError(w, err)
+		for path, outcome := range map[string]observe.Outcome{"/lock": observe.NotGranted, "/refused": observe.Failed} {
+			m := rwlock.New(c, path, nil)
+			for _, try := range []func(context.Context) (*rwlock.Held, error){m.TryLock, m.TryRLock} {
+				_, err = try(w.Ctx)
+				require.Error(w, err)
+				require.Equal(w, outcome, (<-events).(observe.WaitEnded).Outcome())
+			}
+		}
+	})
+}

@@ -135,7 +135,7 @@ func (m *RWMutex) acquire(ctx context.Context, op string, k kind, try bool) (*He
 	h, err := m.contend(ctx, k, try, waiting)
 	if err != nil {
 		err = failure(ctx, op, m.path, err)
-		waiting.End(err)
+		waiting.EndTry(err, errors.Is(err, ErrBusy))
 		return nil, err
 	}
 	h.observe(waiting.NewHold(h, false))

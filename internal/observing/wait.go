@@ -59,14 +59,18 @@ func (w *Wait) reportQueued(znode string, ahead int) {
 }
 
 // End reports the end of the wait with err, which is nil for a wait that has passed.
-func (w *Wait) End(err error) {
+func (w *Wait) End(err error) { w.EndTry(err, false) }
+
+// EndTry is End for an attempt; busy says that it has failed because another client holds or
+// waits.
+func (w *Wait) EndTry(err error, busy bool) {
 	if w != nil {
-		w.reportEnd(err)
+		w.reportEnd(err, busy)
 	}
 }
 
-func (w *Wait) reportEnd(err error) {
-	w.to.Observe(w.ctx, observe.WaitEnded{Wait: w.wait, Took: time.Since(w.wait.Begun), Err: err})
+func (w *Wait) reportEnd(err error, busy bool) {
+	w.to.Observe(w.ctx, observe.WaitEnded{Wait: w.wait, Took: time.Since(w.wait.Begun), Err: err, Busy: busy})
 }
 
 // Passed reports that the wait has passed the given round of a barrier.

@@ -9,7 +9,8 @@
 // Each wait is a span "wait lock", "wait leadership" and so on, a child of the span in the
 // context that was passed to Lock, Campaign and the like. Its event "queued" has the number
 // of contenders ahead. zkrecipes.result is "granted", "given_up" (by the caller),
-// "not_granted" (TryLock and the like) or "failed"; a wait that failed has the status Error.
+// "not_granted" (TryLock and the like, if another client holds or waits) or "failed"; a wait
+// that failed has the status Error.
 //
 // Each hold is a span "hold lock" and so on, in the same trace, with a link to the span of
 // its wait. zkrecipes.end is "released", "handed_over", "unconfirmed" or "lost"; the last two

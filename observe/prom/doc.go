@@ -13,17 +13,17 @@
 //
 //	zkrecipes_waiting{kind,path}                   gauge: waits in progress
 //	zkrecipes_oldest_wait_seconds{kind,path}       gauge: age of the oldest of them
-//	zkrecipes_wait_seconds{kind,path,result}       histogram: waits that ended: granted, given_up (by the caller), not_granted (TryLock and the like) or failed
+//	zkrecipes_wait_seconds{kind,path,result}       histogram: waits that ended: granted, given_up (by the caller), not_granted (TryLock and the like, if another client holds or waits) or failed
 //	zkrecipes_held{kind,path}                      gauge: what is held; one too many for a moment of a hand-over within the process
 //	zkrecipes_oldest_hold_seconds{kind,path}       gauge: age of the oldest hold
 //	zkrecipes_hold_seconds{kind,path,end}          histogram: holds that ended: released, handed_over, unconfirmed (no server has answered the release for a session timeout) or lost
 //	zkrecipes_rounds_total{path}                   counter: rounds of barriers that this process has passed
-//	zkrecipes_batch_operations_total{path}       counter: operations of counters, several of which may travel together
+//	zkrecipes_batch_operations_total{path}       counter: operations of counters and values, several of which may travel together
 //	zkrecipes_batch_seconds{path,result}   histogram: their batches: ok or failed
 //	zkrecipes_batch_conflicts_total{path}        counter: batches that another client was faster than
 //	zkrecipes_transaction_seconds{result}          histogram: transactions of package stm: ok or failed
 //	zkrecipes_transaction_attempts_total           counter: runs of their functions
-//	zkrecipes_unknown_outcomes_total{what}         counter: replies that were lost, and found out about: counter or transaction
+//	zkrecipes_unknown_outcomes_total{what}         counter: replies that were lost, and found out about: counter (or value) or transaction
 //	zkrecipes_unresolved_outcomes_total{what}      counter: calls that ended without knowing whether their write was carried out (session.ErrUnknownOutcome): counter, transaction, barrier, job or tasks
 //	zkrecipes_cache_synced{path}                   gauge: 1 while all running caches of the path are current, otherwise 0
 //	zkrecipes_cache_stale_seconds{path}            gauge: how long the cache that is longest not current has not been, also before its first load; 0 while all are current

@@ -54,9 +54,9 @@ func newMetrics(buckets []float64) *metrics {
 	m.holds = histogram("hold_seconds", "Duration of holds that ended.", kind, path, "end")
 	m.rounds = counter("rounds_total", "Rounds of barriers that were passed.", path)
 
-	m.operations = counter("batch_operations_total", "Operations of counters.", path)
-	m.batches = histogram("batch_seconds", "Duration of batches of counters.", path, result)
-	m.conflicts = counter("batch_conflicts_total", "Batches of counters that another client was faster than.", path)
+	m.operations = counter("batch_operations_total", "Operations of counters and values.", path)
+	m.batches = histogram("batch_seconds", "Duration of batches of counters and values.", path, result)
+	m.conflicts = counter("batch_conflicts_total", "Batches of counters and values that another client was faster than.", path)
 	m.transactions = histogram("transaction_seconds", "Duration of transactions.", result)
 	m.attempts = counter("transaction_attempts_total", "Runs of the functions of transactions.").WithLabelValues()
 	m.unknown = counter("unknown_outcomes_total", "Replies that were lost, and whose outcome was found out.", "what")
