@@ -34,7 +34,9 @@
 // The library calls an Observer on the goroutine that does the work, and holds no mutex
 // of its own meanwhile. The caller of Lock, for example, waits for the Observer, and an
 // Observer may call the client. Events of the session, and losses, are reported by
-// goroutines of their own. An Observer must therefore be safe for concurrent use.
+// goroutines of their own. An Observer must therefore be safe for concurrent use. Close
+// waits until the events of the session have been received: an Observer must not wait for
+// Close while it receives one.
 //
 // Without an Observer the events are not made: they cost one comparison with nil.
 package observe
