@@ -143,6 +143,31 @@ func TestSessionIsSampledEveryTenSeconds(t *testing.T) {
 	})
 }
 
+// A long outage is reported again and again, and sparsely; so is the next one.
+func TestOutageIsReportedSparsely(t *testing.T) {
+	d := newDiary()
+	inWorld(t, nil, &Options{Observer: d}, func(w *world) {
+		for range 2 {
+			require.NoError(w, w.srv.Stop(1))
+			w.sleep(5 * time.Minute)
+			require.NoError(w, w.srv.Restart(1))
+			w.sleep(time.Minute)
+			var seconds []int
+			d.mu.Lock()
+			for _, e := range d.events {
+				if e, ok := e.(observe.NoConnection); ok {
+					require.Equal(w, "suspended", e.Status)
+					require.Error(w, e.Err)
+					seconds = append(seconds, int(e.For.Round(time.Second).Seconds()))
+				}
+			}
+			d.events = nil
+			d.mu.Unlock()
+			require.Equal(w, []int{1, 2, 4, 8, 16, 32, 64, 124, 184, 244}, seconds)
+		}
+	})
+}
+
 func TestStatesOfOneMomentAreTold(t *testing.T) {
 	now := time.Now()
 	s := newStates(now)

@@ -93,8 +93,8 @@ func (r *reporter) run(last State) {
 			r.reportSample()
 		case now := <-tick.C:
 			r.reportNoConnection(last, now.Sub(disconnected))
-			pause = min(2*pause, time.Minute)
 			tick.Reset(pause)
+			pause = min(2*pause, time.Minute)
 		}
 		due := false
 		for _, p := range r.box.Take() {
