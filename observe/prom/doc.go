@@ -17,6 +17,7 @@
 //	zkrecipes_held{kind,path}                      gauge: what is held; one too many for a moment of a hand-over within the process
 //	zkrecipes_oldest_hold_seconds{kind,path}       gauge: age of the oldest hold
 //	zkrecipes_hold_seconds{kind,path,end}          histogram: holds that ended: released, handed_over, unconfirmed (no server has answered the release for a session timeout) or lost
+//	zkrecipes_losses_total{kind,path}              counter: holds that were lost; 0 from the first hold on, so that an alert sees the first loss
 //	zkrecipes_rounds_total{path}                   counter: rounds of barriers that this process has passed
 //	zkrecipes_batch_operations_total{path}       counter: operations of counters and values, several of which may travel together
 //	zkrecipes_batch_seconds{path,result}   histogram: their batches: ok or failed
@@ -48,7 +49,7 @@
 //	zkrecipes_requests_total{op,result}            counter: requests, by package observe's results
 //	zkrecipes_request_seconds{op}                  histogram: time until their replies
 //
-// The rate of losses, for an alert, is zkrecipes_hold_seconds_count{end="lost"}.
+// An alert on losses is increase(zkrecipes_losses_total[10m]) > 0.
 //
 // # Paths
 //

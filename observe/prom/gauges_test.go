@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/observe/prom"
+	"github.com/zkrecipes/zkrecipes/session"
 )
 
 // Caches that share a label are current when all of them are.
@@ -83,4 +84,30 @@ func TestUnknownTimesOfTasksAreNotMeasured(t *testing.T) {
 	}
 	require.InDelta(t, 1, value(t, o, "task_state_seconds", "path=/q", "state=waiting"), 0)
 	require.InDelta(t, 3, value(t, o, "task_changes_total", "from=waiting", "path=/q", "to=assigned"), 0)
+}
+
+// A counter that appears with its first event has no increase then: an alert would miss the
+// first loss, which is often the only one.
+func TestRareEventsAreCountedFromZero(t *testing.T) {
+	o := prom.New(nil)
+	ctx := context.Background()
+	for _, status := range []string{"connected", "suspended", "lost", "closed"} {
+		require.InDelta(t, 0, value(t, o, "session_changes_total", "status="+status), 0, status)
+	}
+	for _, what := range []string{"counter", "transaction", "barrier", "job", "tasks"} {
+		require.InDelta(t, 0, value(t, o, "unresolved_outcomes_total", "what="+what), 0, what)
+	}
+	losses := func() float64 { return value(t, o, "losses_total", "kind=lock", "path=/l") }
+	require.InDelta(t, -1, losses(), 0)
+	for i, c := range []struct {
+		end    observe.End
+		losses float64
+	}{{observe.Released, 0}, {observe.Unconfirmed, 0}, {observe.HandedOver, 0}, {observe.Lost, 1}, {observe.Lost, 2}} {
+		h := observe.Hold{ID: uint64(i + 1), Kind: observe.Lock, Path: "/l"}
+		before := max(0, losses())
+		o.Observe(ctx, observe.HoldBegun{Hold: h})
+		require.InDelta(t, before, losses(), 0)
+		o.Observe(ctx, observe.HoldEnded{Hold: h, End: c.end, Err: session.ErrLost})
+		require.InDelta(t, c.losses, losses(), 0, c.end)
+	}
 }

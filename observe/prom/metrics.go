@@ -9,7 +9,7 @@ const namespace = "zkrecipes"
 type metrics struct {
 	waiting, held                  *prometheus.GaugeVec
 	waits, holds                   *prometheus.HistogramVec
-	rounds                         *prometheus.CounterVec
+	losses, rounds                 *prometheus.CounterVec
 	operations, conflicts, unknown *prometheus.CounterVec
 	unresolved                     *prometheus.CounterVec
 	batches, transactions          *prometheus.HistogramVec
@@ -52,6 +52,7 @@ func newMetrics(buckets []float64) *metrics {
 	m.waits = histogram("wait_seconds", "Duration of waits that ended.", kind, path, result)
 	m.held = gauge("held", "What is held now.", kind, path)
 	m.holds = histogram("hold_seconds", "Duration of holds that ended.", kind, path, "end")
+	m.losses = counter("losses_total", "Holds that were lost.", kind, path)
 	m.rounds = counter("rounds_total", "Rounds of barriers that were passed.", path)
 
 	m.operations = counter("batch_operations_total", "Operations of counters and values.", path)
@@ -76,5 +77,17 @@ func newMetrics(buckets []float64) *metrics {
 	m.heartbeats = histogram("heartbeat_seconds", "Duration of heartbeats.", result)
 	m.requests = counter("requests_total", "Requests to the servers.", "op", result)
 	m.requestTimes = histogram("request_seconds", "Time until the reply to a request.", "op")
+	m.countFromZero()
 	return m
+}
+
+// countFromZero makes the counters of rare events that have few labels: a counter that appears
+// with its first event has no increase then. The counter of losses begins with the first hold.
+func (m *metrics) countFromZero() {
+	for _, status := range []string{"connected", "suspended", "lost", "closed"} {
+		m.sessionChanges.WithLabelValues(status)
+	}
+	for _, what := range []string{"counter", "transaction", "barrier", "job", "tasks"} {
+		m.unresolved.WithLabelValues(what)
+	}
 }

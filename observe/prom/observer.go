@@ -124,19 +124,24 @@ func (o *Observer) observeWait(e observe.Event) {
 func (o *Observer) observeHold(e observe.Event) {
 	switch e := e.(type) {
 	case observe.HoldBegun:
-		o.countBegin(holding, o.m.held, e.Kind, e.Path, e.ID, e.Begun)
+		l := o.countBegin(holding, o.m.held, e.Kind, e.Path, e.ID, e.Begun)
+		o.m.losses.WithLabelValues(l.kind, l.path) // from 0
 	case observe.HoldEnded:
 		if l, known := o.end(holding, o.m.held, e.ID); known {
+			if e.End == observe.Lost {
+				o.m.losses.WithLabelValues(l.kind, l.path).Inc()
+			}
 			o.m.holds.WithLabelValues(l.kind, l.path, kindLabel(e.End)).Observe(e.Took.Seconds())
 		}
 	}
 }
 
 // countBegin counts a wait or hold that begins.
-func (o *Observer) countBegin(s state, count *prometheus.GaugeVec, kind observe.Kind, path string, id uint64, since time.Time) {
+func (o *Observer) countBegin(s state, count *prometheus.GaugeVec, kind observe.Kind, path string, id uint64, since time.Time) labels {
 	l := labels{kindLabel(kind), o.paths.of(kind, path)}
 	count.WithLabelValues(l.kind, l.path).Inc()
 	o.ages.beginAge(s, id, l, since)
+	return l
 }
 
 // end counts a wait or hold that ends, and reports whether its beginning was seen.
