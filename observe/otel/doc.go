@@ -14,14 +14,15 @@
 //
 // Each hold is a span "hold lock" and so on, in the same trace, with a link to the span of
 // its wait. zkrecipes.end is "released", "handed_over", "unconfirmed" or "lost"; the last two
-// have the status Error.
+// have the status Error. zkrecipes.trust_left of a hold that was lost is how many seconds before
+// the servers' deadline that was (see observe.HoldEnded).
 //
 // Transactions, batches of counters, rounds of barriers, changes of tasks and calls that leave
 // an outcome unknown are events of the span in their context, if there is one.
 //
 // Attributes: zkrecipes.kind, zkrecipes.path, zkrecipes.znode, zkrecipes.token,
 // zkrecipes.session (hexadecimal, as the servers log it), zkrecipes.result, zkrecipes.end,
-// zkrecipes.local and, by OpenTelemetry's semantic conventions, error.type and, for
+// zkrecipes.trust_left, zkrecipes.local and, by OpenTelemetry's semantic conventions, error.type and, for
 // requests, db.system.name = "zookeeper" and db.operation.name. error.type is one of
 // expired, trust_ran_out, node_deleted, closed, unknown_outcome, deadline, canceled, refused,
 // invalid_argument, lost, connection_lost and _OTHER: the first that is true of the error.

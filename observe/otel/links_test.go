@@ -10,6 +10,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/lock/locktable"
 	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/observe/otel"
+	"github.com/zkrecipes/zkrecipes/session"
+	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 )
@@ -106,4 +108,16 @@ func TestLocalHoldsAndRoundsAreSpans(t *testing.T) {
 	require.Equal(t, "3", got["zkrecipes.round"])
 	require.Equal(t, "4", got["zkrecipes.parties"])
 	require.Equal(t, "granted", got["zkrecipes.result"])
+}
+
+// A hold that was lost says how long the servers keep the session; another hold does not.
+func TestLossSaysHowMuchTrustWasLeft(t *testing.T) {
+	o, spans := spansOf(t)
+	h := observe.Hold{ID: 1, Kind: observe.Lock, Path: "/l"}
+	o.Observe(context.Background(), observe.HoldBegun{Hold: h})
+	o.Observe(context.Background(), observe.HoldEnded{Hold: h, End: observe.Lost, Err: session.ErrTrustRanOut, TrustLeft: 1500 * time.Millisecond})
+	hold(o, 2, 0)
+	ended := spans.Ended()
+	require.Equal(t, "1.5", attributesOf(ended[0])["zkrecipes.trust_left"])
+	require.NotContains(t, attributesOf(ended[1]), attribute.Key("zkrecipes.trust_left"))
 }

@@ -86,6 +86,9 @@ func (o *Observer) endHold(ctx context.Context, e observe.HoldEnded) {
 	if e.End == observe.Lost || e.End == observe.Unconfirmed {
 		span.SetStatus(codes.Error, e.Err.Error())
 	}
+	if e.End == observe.Lost {
+		span.SetAttributes(attribute.Float64("zkrecipes.trust_left", e.TrustLeft.Seconds()))
+	}
 	span.End(trace.WithTimestamp(e.Begun.Add(e.Took)))
 	o.m.holding.Add(ctx, -1, o.attributes(e.Kind, e.Path))
 	o.m.holds.Record(ctx, e.Took.Seconds(), o.attributes(e.Kind, e.Path, end))
