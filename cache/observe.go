@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -93,7 +94,7 @@ func (p *reporter) end(why error) {
 	}
 	p.stop()
 	p.done.Wait()
-	err := cmp.Or(why, context.Cause(p.ctx), errPanicked)
+	err := cmp.Or(why, holding.EndOf(p.ctx), errPanicked)
 	p.reportStale(err)
 	p.to.Observe(p.ctx, observe.CacheEnded{Cache: p.id, Path: p.path, Err: err})
 }

@@ -188,3 +188,28 @@ func TestObserverMayReadTheView(t *testing.T) {
 		require.GreaterOrEqual(w, synced, 2)
 	})
 }
+
+// A Run whose context ends for a cause, as that of an errgroup, has not failed.
+func TestEndOfAViewByACauseIsThatOfItsContext(t *testing.T) {
+	world.In(t, nil, func(w *world.World) {
+		require.NoError(w, w.Server.Create("/t", nil))
+		events := make(cacheEvents, 100)
+		v := cache.NewTree(w.ClientWith(session.Options{Observer: events}), "/t", text, nil)
+		ctx, stop := context.WithCancelCause(w.Ctx)
+		ended := make(chan error, 1)
+		// Waited for below; ends with ctx.
+		go func() { ended <- v.Run(ctx) }()
+		require.NoError(w, v.WaitSynced(w.Ctx))
+		w.Settle()
+		errOther := errors.New("another goroutine has failed")
+		stop(errOther)
+		require.NoError(w, <-ended)
+		require.IsType(w, observe.CacheBegun{}, <-events)
+		require.IsType(w, observe.CacheSynced{}, <-events)
+		for _, err := range []error{(<-events).(observe.CacheStale).Err, (<-events).(observe.CacheEnded).Err} {
+			require.ErrorIs(w, err, context.Canceled)
+			require.ErrorIs(w, err, errOther)
+			require.True(w, observe.IsContextEnd(err))
+		}
+	})
+}

@@ -208,3 +208,24 @@ func TestObserverMayUseTheCounter(t *testing.T) {
 		require.EqualValues(w, 3+5, w.value())
 	})
 }
+
+// A caller whose context ends for a cause gives up as any other.
+func TestBatchOfACallerThatGivesUpSaysSo(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		events := make(batches, 100)
+		c := counter.New(w.ClientWith(session.Options{Observer: events}), path, nil)
+		w.add(c, 1)
+		<-events
+		w.Server.BlackHole(zktest.Link{}, zktest.Both)
+		ctx, stop := context.WithCancelCause(w.Ctx)
+		errOther := errors.New("another goroutine has failed")
+		time.AfterFunc(time.Second, func() { stop(errOther) })
+		_, err := c.Add(ctx, 1)
+		require.ErrorIs(w, err, errOther)
+		w.Server.Heal()
+		w.Pass(time.Minute)
+		left := <-events
+		require.ErrorIs(w, left.Err, errOther)
+		require.ErrorIs(w, left.Err, context.Canceled)
+	})
+}

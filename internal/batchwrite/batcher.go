@@ -173,7 +173,7 @@ func (r *Batcher[T]) withdraw(ctx context.Context, o *op[T]) (Outcome[T], error)
 	if o.answered {
 		return o.out, o.out.Err
 	}
-	err := context.Cause(ctx)
+	err := holding.EndOf(ctx)
 	if o.sent && r.o.Stock == nil { // a result reserved for a caller that has left is skipped
 		err = unknownOutcome(r.path, err)
 	}

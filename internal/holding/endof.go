@@ -3,7 +3,19 @@ package holding
 import (
 	"context"
 	"errors"
+	"fmt"
 )
+
+// EndOf is the error of a context that has ended, with its cause; nil before. An error that has
+// the cause alone, as after the failure of another goroutine of an errgroup, does not say that
+// a caller has given up.
+func EndOf(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if err == nil || errors.Is(cause, err) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}
 
 // IsContextEnd reports whether err says nothing but that ctx has ended: whatever err wraps is
 // the context's error or its cause. nil says less than that.

@@ -34,3 +34,14 @@ func TestErrorThatSaysMoreThanTheEndOfTheContextIsNotTheEnd(t *testing.T) {
 		require.Equal(t, c.end, holding.IsContextEnd(ctx, c.err), "%v", c.err)
 	}
 }
+
+func TestEndOfAContextHasItsErrorAndItsCause(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	require.NoError(t, holding.EndOf(ctx))
+	cancel(errBroken)
+	require.ErrorIs(t, holding.EndOf(ctx), errBroken)
+	require.ErrorIs(t, holding.EndOf(ctx), context.Canceled)
+	plain, cancel := context.WithCancelCause(t.Context())
+	cancel(nil)
+	require.Equal(t, context.Canceled, holding.EndOf(plain))
+}
