@@ -48,7 +48,9 @@ func levelOf(e Event) slog.Level {
 	case BatchWritten:
 		err = e.Err
 	case TransactionEnded:
-		err = e.Err
+		if !e.Declined {
+			err = e.Err
+		}
 	case CacheStale:
 		quiet, err = slog.LevelInfo, e.Err
 	case CacheEnded:
@@ -104,7 +106,7 @@ func attributes(e Event) []slog.Attr {
 			slog.Int("unknown", e.Unknown), slog.Duration("took", e.Took),
 		}, e.Err)
 	case TransactionEnded:
-		return withError([]slog.Attr{slog.Int("attempts", e.Attempts), slog.Int("unknown", e.Unknown), slog.Duration("took", e.Took)}, e.Err)
+		return withError([]slog.Attr{slog.Int("attempts", e.Attempts), slog.Int("unknown", e.Unknown), slog.Duration("took", e.Took), slog.Bool("declined", e.Declined)}, e.Err)
 	case CacheSynced:
 		return []slog.Attr{slog.String("path", e.Path), slog.Uint64("cache", e.Cache), slog.Int("entries", e.Entries), slog.Duration("took", e.Took), slog.Bool("again", e.Again)}
 	case CacheBegun:

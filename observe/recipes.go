@@ -43,9 +43,12 @@ type TransactionEnded struct {
 	// out.
 	Unknown int
 	Took    time.Duration
-	// Err is the error that Apply returns, which may be the error of the function; or says
-	// that the function has panicked.
+	// Err is the error that Apply returns, or says that the function has panicked.
 	Err error
+	// Declined says that nothing has failed, and nothing was written, because of how the znodes
+	// were: Err is the error of the function, or says that a znode exists already, does not
+	// exist, or has children. Recipes that are made of transactions expect that.
+	Declined bool
 }
 
 // CacheBegun is the event in which a cache begins to run. The cache is not current until

@@ -77,7 +77,17 @@ func TestEventsOfATransactionSayWhatHappened(t *testing.T) {
 			require.Positive(w, lost.Took)
 
 			require.ErrorIs(w, txs.Apply(w.Ctx, func(*stm.Tx) error { return io.EOF }), io.EOF)
-			require.Equal(w, observe.TransactionEnded{Attempts: 1, Err: io.EOF}, <-events)
+			require.Equal(w, observe.TransactionEnded{Attempts: 1, Err: io.EOF, Declined: true}, <-events)
+
+			for want, write := range map[error]func(*stm.Tx) error{
+				session.ErrNodeExists: func(tx *stm.Tx) error { return tx.Create("/a", nil, session.Persistent, nil) },
+				session.ErrNoNode:     func(tx *stm.Tx) error { return tx.Delete("/none") },
+			} {
+				err := txs.Apply(w.Ctx, write)
+				require.ErrorIs(w, err, want)
+				negative := <-events
+				require.Equal(w, observe.TransactionEnded{Attempts: 1, Err: err, Declined: true, Took: negative.Took}, negative)
+			}
 
 			w.Server.FailNth(isCommit, 1, zktest.Action{Do: zktest.DropReplyHole})
 			err := txs.Apply(w.Within(time.Second), add)

@@ -161,11 +161,24 @@ func (t *Transactor) ApplyResults(ctx context.Context, f func(tx *Tx) error) (re
 	err = errPanicked // unless apply returns
 	defer func() {
 		if to := t.client.Observer(); to != nil {
-			to.Observe(ctx, observe.TransactionEnded{Attempts: r.attempts, Unknown: r.unanswered, Took: time.Since(began), Err: err})
+			to.Observe(ctx, observe.TransactionEnded{Attempts: r.attempts, Unknown: r.unanswered, Took: time.Since(began), Err: err, Declined: r.isDeclined(err)})
 		}
 	}()
 	results, err = r.apply(ctx)
 	return results, err
+}
+
+// isDeclined reports whether err, with which the call ends, says only how the znodes were:
+// by the function, or by the servers, which have refused a write for that. A guard that fails is
+// a loss.
+func (r *run) isDeclined(err error) bool {
+	switch {
+	case err == nil, observe.IsContextEnd(err), errors.Is(err, session.ErrUnknownOutcome), errors.Is(err, ErrGuard):
+		return false
+	case r.own:
+		return true
+	}
+	return errors.Is(err, session.ErrNodeExists) || errors.Is(err, session.ErrNoNode) || errors.Is(err, session.ErrNotEmpty)
 }
 
 // errPanicked is what the observer sees of a transaction whose function panics, or ends

@@ -258,3 +258,14 @@ func TestErrorsHaveClasses(t *testing.T) {
 		require.Equal(t, []string{want}, got)
 	}
 }
+
+// A transaction whose function writes nothing has not failed.
+func TestDeclinedTransactionsAreNoFailures(t *testing.T) {
+	_, metrics := observed(t, observe.TransactionEnded{Attempts: 1, Err: errors.New("the account is empty"), Declined: true})
+	for _, m := range metrics() {
+		if d, ok := m.Data.(metricdata.Histogram[float64]); ok && m.Name == "zkrecipes.transaction.duration" {
+			v, _ := d.DataPoints[0].Attributes.Value("zkrecipes.result")
+			require.Equal(t, "declined", v.AsString())
+		}
+	}
+}

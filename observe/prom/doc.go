@@ -22,7 +22,7 @@
 //	zkrecipes_batch_operations_total{path}       counter: operations of counters and values, several of which may travel together
 //	zkrecipes_batch_seconds{path,result}   histogram: their batches: ok or failed
 //	zkrecipes_batch_conflicts_total{path}        counter: batches that another client was faster than
-//	zkrecipes_transaction_seconds{result}          histogram: transactions of package stm: ok or failed
+//	zkrecipes_transaction_seconds{result}          histogram: transactions of package stm: ok, declined (by their function, or since a znode does or does not exist) or failed
 //	zkrecipes_transaction_attempts_total           counter: runs of their functions
 //	zkrecipes_unknown_outcomes_total{what}         counter: replies that were lost, and found out about: counter (or value) or transaction
 //	zkrecipes_unresolved_outcomes_total{what}      counter: calls that ended without knowing whether their write was carried out (session.ErrUnknownOutcome): counter, transaction, barrier, job or tasks

@@ -111,3 +111,11 @@ func TestRareEventsAreCountedFromZero(t *testing.T) {
 		require.InDelta(t, c.losses, losses(), 0, c.end)
 	}
 }
+
+// A transaction whose function writes nothing has not failed.
+func TestDeclinedTransactionsAreNoFailures(t *testing.T) {
+	o := prom.New(nil)
+	o.Observe(context.Background(), observe.TransactionEnded{Attempts: 1, Err: errors.New("the account is empty"), Declined: true})
+	require.InDelta(t, 1, value(t, o, "transaction_seconds", "result=declined"), 0)
+	require.InDelta(t, -1, value(t, o, "transaction_seconds", "result=failed"), 0)
+}

@@ -82,7 +82,11 @@ func (o *Observer) Observe(_ context.Context, e observe.Event) {
 		o.m.attempts.Add(float64(e.Attempts))
 		o.m.unknown.WithLabelValues("transaction").Add(float64(e.Unknown))
 		o.countUnresolved("transaction", e.Err)
-		o.m.transactions.WithLabelValues(resultLabel(e.Err)).Observe(e.Took.Seconds())
+		result := resultLabel(e.Err)
+		if e.Declined {
+			result = "declined"
+		}
+		o.m.transactions.WithLabelValues(result).Observe(e.Took.Seconds())
 	case observe.OutcomeUnknown:
 		o.countUnresolved(e.Recipe, e.Err)
 	case observe.CacheSynced:
