@@ -22,6 +22,7 @@ package health
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/cache"
@@ -94,11 +95,11 @@ func Current(name string, view View, limit time.Duration) Check {
 }
 
 // Held fails while what is called name is not held. held returns the present hold, such as a
-// leadership, or nil.
+// leadership, or nil, which may be a nil pointer.
 func Held(name string, held func() session.Held) Check {
 	return Check{Name: name, Err: func() error {
 		h := held()
-		if h == nil {
+		if v := reflect.ValueOf(h); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 			return fmt.Errorf("%w: not held", ErrUnhealthy)
 		}
 		if ctx := h.Context(); ctx.Err() != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -123,4 +124,12 @@ func TestHandlerAnswersForTheLeaderOnly(t *testing.T) {
 func TestChecksWithoutAClientFail(t *testing.T) {
 	require.ErrorIs(t, health.Alive(nil).Err(), health.ErrUnhealthy)
 	require.ErrorIs(t, health.Connected(nil, 0).Err(), health.ErrUnhealthy)
+}
+
+// A nil pointer of a type that can be held, as from an atomic.Pointer, is not held.
+func TestNilPointerIsNotHeld(t *testing.T) {
+	var leads atomic.Pointer[held]
+	check := health.Held("leader", func() session.Held { return leads.Load() })
+	require.ErrorIs(t, check.Err(), health.ErrUnhealthy)
+	require.ErrorContains(t, check.Err(), "not held")
 }

@@ -45,12 +45,7 @@ func newService(ctx context.Context, servers string) (*service, error) {
 	s.web.Handle("/healthz", health.Handler(
 		health.Connected(s.client, 0),
 		health.Current("config", s.config, time.Minute),
-		health.Held("leader", func() session.Held {
-			if l := s.leads.Load(); l != nil {
-				return l
-			}
-			return nil
-		}),
+		health.Held("leader", func() session.Held { return s.leads.Load() }),
 	))
 	return s, nil
 }
