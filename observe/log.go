@@ -46,7 +46,9 @@ func levelOf(e Event) slog.Level {
 		}
 		quiet, err = levelOfKind(e.Kind), e.Err
 	case BatchWritten:
-		err = e.Err
+		if !e.Declined {
+			err = e.Err
+		}
 	case TransactionEnded:
 		if !e.Declined {
 			err = e.Err
@@ -103,7 +105,7 @@ func attributes(e Event) []slog.Attr {
 	case BatchWritten:
 		return withError([]slog.Attr{
 			slog.String("path", e.Path), slog.Int("operations", e.Operations), slog.Int("conflicts", e.Conflicts),
-			slog.Int("unknown", e.Unknown), slog.Duration("took", e.Took),
+			slog.Int("unknown", e.Unknown), slog.Duration("took", e.Took), slog.Bool("declined", e.Declined),
 		}, e.Err)
 	case TransactionEnded:
 		return withError([]slog.Attr{slog.Int("attempts", e.Attempts), slog.Int("unknown", e.Unknown), slog.Duration("took", e.Took), slog.Bool("declined", e.Declined)}, e.Err)

@@ -31,6 +31,9 @@ type BatchWritten struct {
 	// overflow; nil if there was none. Callers that did not wait until the end count only
 	// if all operations were theirs.
 	Err error
+	// Declined says that nothing has failed: all errors are those of functions that were
+	// passed to value.Value.Update, which have chosen to write nothing.
+	Declined bool
 }
 
 // TransactionEnded is the event in which a transaction of package stm ends: a call of

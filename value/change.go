@@ -57,6 +57,7 @@ func (c *change) hasSeen(now batchwrite.State) bool {
 
 func (c *change) update(now batchwrite.State) (e effect) {
 	e.Value, e.Err = c.compute(slices.Clone(now.Data))
+	e.Declined = e.Err != nil
 	if e.Err == nil && !bytes.Equal(e.Value, now.Data) {
 		e.OK, e.Data = true, slices.Clone(e.Value)
 	}

@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/internal/world"
+	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/value"
 )
@@ -30,4 +32,22 @@ func TestEventsUnderEveryFault(t *testing.T) {
 			return err
 		},
 	}.RunObserved(t, *update, "value")
+}
+
+// A function that chooses to write nothing is no failure; a value that is too long is one.
+func TestBatchesThatFunctionsDeclineAreNoFailures(t *testing.T) {
+	world.In(t, nil, func(w *world.World) {
+		c, events := w.ClientObserved(func(e observe.Event) bool { _, ok := e.(observe.BatchWritten); return ok })
+		v := value.New(c, path, nil)
+		errEmpty := errors.New("the account is empty")
+		_, err := v.Update(w.Ctx, func([]byte) ([]byte, error) { return nil, errEmpty })
+		require.ErrorIs(w, err, errEmpty)
+		declined := (<-events).(observe.BatchWritten)
+		require.ErrorIs(w, declined.Err, errEmpty)
+		require.True(w, declined.Declined)
+		require.ErrorIs(w, v.Set(w.Ctx, make([]byte, 2<<20)), session.ErrTooLarge)
+		failed := (<-events).(observe.BatchWritten)
+		require.ErrorIs(w, failed.Err, session.ErrTooLarge)
+		require.False(w, failed.Declined)
+	})
 }

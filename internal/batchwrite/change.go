@@ -28,6 +28,8 @@ type Outcome[T any] struct {
 	Value T
 	OK    bool // the change was made
 	Err   error
+	// Declined: Err is that of the caller's own function.
+	Declined bool
 }
 
 // errLeft is the effect of a change whose caller has left; no caller gets the error.

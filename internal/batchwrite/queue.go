@@ -113,7 +113,7 @@ func (r *Batcher[T]) answerLocked(o *op[T], out Outcome[T]) {
 		return
 	}
 	r.queue.Remove(o.place)
-	r.countAnsweredLocked(o, out.Err)
+	r.countAnsweredLocked(o, out.Err, out.Declined)
 	o.out, o.answered = out, true
 	close(o.done)
 }

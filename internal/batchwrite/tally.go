@@ -18,6 +18,7 @@ type tally struct {
 	// answered: the batch was carried out or refused.
 	answered bool
 	err      error // the first error of an answered operation
+	failed   bool  // an answered operation has an error that is not that of its own function
 	// left is the number of operations whose callers did not wait for the answer; givenUp
 	// is the first error of such a caller.
 	left    int
@@ -31,8 +32,9 @@ func (r *Batcher[T]) beginBatchLocked() {
 	}
 }
 
-// countAnsweredLocked enters an operation that is answered with err.
-func (r *Batcher[T]) countAnsweredLocked(o *op[T], err error) {
+// countAnsweredLocked enters an operation that is answered with err, which is that of its own
+// function if declined is set.
+func (r *Batcher[T]) countAnsweredLocked(o *op[T], err error, declined bool) {
 	if r.observer == nil {
 		return
 	}
@@ -40,6 +42,7 @@ func (r *Batcher[T]) countAnsweredLocked(o *op[T], err error) {
 	if !o.left {
 		r.tally.count(o.ctx)
 		r.tally.err = cmp.Or(r.tally.err, err)
+		r.tally.failed = r.tally.failed || err != nil && !declined
 	}
 }
 
@@ -69,10 +72,10 @@ func (r *Batcher[T]) endBatchLocked() (report func()) {
 	}
 	e := observe.BatchWritten{
 		Path: r.path, Operations: t.ops, Conflicts: r.w.conflicts, Unknown: r.w.unknown,
-		Took: t.ended.Sub(t.began), Err: t.err,
+		Took: t.ended.Sub(t.began), Err: t.err, Declined: t.err != nil && !t.failed,
 	}
 	if t.left == t.ops {
-		e.Err = t.givenUp
+		e.Err, e.Declined = t.givenUp, false
 	}
 	r.w.conflicts, r.w.unknown = 0, 0
 	r.beginBatchLocked()

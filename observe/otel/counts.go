@@ -11,7 +11,7 @@ import (
 )
 
 func (o *Observer) countBatch(ctx context.Context, e observe.BatchWritten) {
-	o.m.batches.Record(ctx, e.Took.Seconds(), o.attributes("", e.Path, resultOf(e.Err)))
+	o.m.batches.Record(ctx, e.Took.Seconds(), o.attributes("", e.Path, resultOrDeclined(e.Err, e.Declined)))
 	o.m.operations.Add(ctx, int64(e.Operations), o.attributes("", e.Path))
 	o.m.conflicts.Add(ctx, int64(e.Conflicts), o.attributes("", e.Path))
 	o.m.unknown.Add(ctx, int64(e.Unknown), metric.WithAttributes(attribute.String("zkrecipes.what", "counter")))

@@ -71,8 +71,9 @@
 // calls that leave an outcome unresolved may also be of a "barrier", a "job" or "tasks".
 //
 // zkrecipes.result is that of the span for a wait; "ok", "failed" or "given_up" for a batch, a
-// transaction and a rebalancing, and "declined" for a transaction whose function has returned an
-// error, or that found a znode, or found none (see observe.TransactionEnded); and for a request "ok", "negative" (there is no such znode,
+// transaction and a rebalancing, and "declined" for a transaction or an update whose function
+// has returned an error, and for a transaction that found a znode, or found none (see
+// observe.TransactionEnded); and for a request "ok", "negative" (there is no such znode,
 // and the like, which recipes expect), "refused", "unanswered" or "not_sent", of which the last
 // three have an error.type.
 //

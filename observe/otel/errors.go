@@ -50,6 +50,14 @@ func classOf(err error) string {
 	return "_OTHER"
 }
 
+// resultOrDeclined is resultOf for what may have been declined.
+func resultOrDeclined(err error, declined bool) attribute.KeyValue {
+	if declined {
+		return attribute.String("zkrecipes.result", "declined")
+	}
+	return resultOf(err)
+}
+
 // resultOf is the result of an operation other than a wait.
 func resultOf(err error) attribute.KeyValue {
 	result := "ok"

@@ -95,11 +95,7 @@ func (o *Observer) Observe(ctx context.Context, e observe.Event) {
 		addEvent(ctx, e, e.Err, path(e.Path), attribute.Int("zkrecipes.operations", e.Operations),
 			attribute.Int("zkrecipes.conflicts", e.Conflicts), attribute.Int("zkrecipes.unknown", e.Unknown))
 	case observe.TransactionEnded:
-		result := resultOf(e.Err)
-		if e.Declined {
-			result = attribute.String("zkrecipes.result", "declined")
-		}
-		o.m.transactions.Record(ctx, e.Took.Seconds(), metric.WithAttributes(result))
+		o.m.transactions.Record(ctx, e.Took.Seconds(), metric.WithAttributes(resultOrDeclined(e.Err, e.Declined)))
 		o.m.attempts.Add(ctx, int64(e.Attempts))
 		o.m.unknown.Add(ctx, int64(e.Unknown), metric.WithAttributes(attribute.String("zkrecipes.what", "transaction")))
 		o.countUnresolved(ctx, "transaction", e.Err)

@@ -20,7 +20,7 @@
 //	zkrecipes_losses_total{kind,path}              counter: holds that were lost; 0 from the first hold on, so that an alert sees the first loss
 //	zkrecipes_rounds_total{path}                   counter: rounds of barriers that this process has passed
 //	zkrecipes_batch_operations_total{path}       counter: operations of counters and values, several of which may travel together
-//	zkrecipes_batch_seconds{path,result}   histogram: their batches: ok or failed
+//	zkrecipes_batch_seconds{path,result}   histogram: their batches: ok, declined (by functions of Update) or failed
 //	zkrecipes_batch_conflicts_total{path}        counter: batches that another client was faster than
 //	zkrecipes_transaction_seconds{result}          histogram: transactions of package stm: ok, declined (by their function, or since a znode does or does not exist) or failed
 //	zkrecipes_transaction_attempts_total           counter: runs of their functions

@@ -116,6 +116,8 @@ func TestRareEventsAreCountedFromZero(t *testing.T) {
 func TestDeclinedTransactionsAreNoFailures(t *testing.T) {
 	o := prom.New(nil)
 	o.Observe(context.Background(), observe.TransactionEnded{Attempts: 1, Err: errors.New("the account is empty"), Declined: true})
+	o.Observe(context.Background(), observe.BatchWritten{Path: "/v", Operations: 1, Err: errors.New("the account is empty"), Declined: true})
+	require.InDelta(t, 1, value(t, o, "batch_seconds", "path=/v", "result=declined"), 0)
 	require.InDelta(t, 1, value(t, o, "transaction_seconds", "result=declined"), 0)
 	require.InDelta(t, -1, value(t, o, "transaction_seconds", "result=failed"), 0)
 }

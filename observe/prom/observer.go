@@ -77,16 +77,12 @@ func (o *Observer) Observe(_ context.Context, e observe.Event) {
 		o.m.conflicts.WithLabelValues(path).Add(float64(e.Conflicts))
 		o.m.unknown.WithLabelValues("counter").Add(float64(e.Unknown))
 		o.countUnresolved("counter", e.Err)
-		o.m.batches.WithLabelValues(path, resultLabel(e.Err)).Observe(e.Took.Seconds())
+		o.m.batches.WithLabelValues(path, resultOrDeclined(e.Err, e.Declined)).Observe(e.Took.Seconds())
 	case observe.TransactionEnded:
 		o.m.attempts.Add(float64(e.Attempts))
 		o.m.unknown.WithLabelValues("transaction").Add(float64(e.Unknown))
 		o.countUnresolved("transaction", e.Err)
-		result := resultLabel(e.Err)
-		if e.Declined {
-			result = "declined"
-		}
-		o.m.transactions.WithLabelValues(result).Observe(e.Took.Seconds())
+		o.m.transactions.WithLabelValues(resultOrDeclined(e.Err, e.Declined)).Observe(e.Took.Seconds())
 	case observe.OutcomeUnknown:
 		o.countUnresolved(e.Recipe, e.Err)
 	case observe.CacheSynced:
@@ -199,6 +195,13 @@ func (o *Observer) countUnresolved(what string, err error) {
 }
 
 func (o *Observer) path(path string) string { return o.paths.of("", path) }
+
+func resultOrDeclined(err error, declined bool) string {
+	if declined {
+		return "declined"
+	}
+	return resultLabel(err)
+}
 
 func resultLabel(err error) string {
 	if err == nil {
