@@ -213,3 +213,21 @@ func TestEndOfAViewByACauseIsThatOfItsContext(t *testing.T) {
 		}
 	})
 }
+
+func TestEventsOfAViewCanHaveAnotherPath(t *testing.T) {
+	world.In(t, nil, func(w *world.World) {
+		require.NoError(w, w.Server.Create("/workers", nil))
+		require.NoError(w, w.Server.Create("/workers/7c6e80f5628248db", nil))
+		events := make(cacheEvents, 100)
+		c := w.ClientWith(session.Options{Observer: events})
+		v := run(w, cache.NewTree(c, "/workers/7c6e80f5628248db", text, &cache.Options{EventPath: "/workers"}).View)
+		v.synced(w)
+		w.Settle()
+		require.NoError(w, v.stop())
+		require.Equal(w, "/workers", (<-events).(observe.CacheBegun).Path)
+		require.Equal(w, "/workers", (<-events).(observe.CacheSynced).Path)
+		require.Equal(w, "/workers", (<-events).(observe.CacheStale).Path)
+		require.Equal(w, "/workers", (<-events).(observe.CacheEnded).Path)
+		require.Equal(w, "/workers/7c6e80f5628248db", v.Path())
+	})
+}

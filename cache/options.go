@@ -19,6 +19,10 @@ type Options struct {
 	// reader that falls further behind gets a snapshot instead. Default:
 	// DefaultBuffer.
 	Buffer int
+	// EventPath is the path of the view in the events for an observer of the client, which is
+	// a label of metrics. Set it for a view of a path that is another one each time, such as
+	// one with a session's id. Default: the view's path.
+	EventPath string
 }
 
 // withDefaults checks o and fills in the defaults.

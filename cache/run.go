@@ -30,7 +30,7 @@ func (v *View[T]) Run(ctx context.Context) error {
 	}
 	var err error
 	defer func() { v.stop(err) }()
-	v.reports = startReporter(ctx, v.client, v.reportID(), v.path)
+	v.reports = startReporter(ctx, v.client, v.reportID(), v.eventPath)
 	defer func() { v.reports.end(err) }()
 	for err == nil {
 		var s *session.Session

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -17,11 +18,13 @@ import (
 type View[T any] struct {
 	client *session.Client
 	path   string
-	decode Decode[T]
-	err    error // of invalid arguments
-	window int   // reads in progress at most
-	plain  bool  // one-shot watches only
-	store  *store[T]
+	// eventPath is the path in events.
+	eventPath string
+	decode    Decode[T]
+	err       error // of invalid arguments
+	window    int   // reads in progress at most
+	plain     bool  // one-shot watches only
+	store     *store[T]
 
 	// machine, synced, spare, reports, reported and id belong to the goroutine of Run.
 	// synced is the session whose first reads were sent behind a sync; reported says that
@@ -79,7 +82,7 @@ type shape struct {
 
 func newView[T any](client *session.Client, path string, decode Decode[T], o *Options, sh shape) *View[T] {
 	opts, err := o.withDefaults()
-	v := &View[T]{client: client, path: path, decode: decode, window: window, plain: sh.plain}
+	v := &View[T]{client: client, path: path, eventPath: cmp.Or(opts.EventPath, path), decode: decode, window: window, plain: sh.plain}
 	switch {
 	case err != nil:
 	case client == nil:

@@ -74,7 +74,7 @@ func (w *Worker) workInSession(ctx context.Context, s *session.Session, handlers
 	defer watching.Wait()
 	defer end(nil)
 	events := make(chan cache.Event[assignment])
-	view := cache.NewTree(w.client, w.workerPath(ws.id), ws.decodeAssignment, &cache.Options{MaxDepth: 1})
+	view := cache.NewTree(w.client, w.workerPath(ws.id), ws.decodeAssignment, &cache.Options{MaxDepth: 1, EventPath: w.at(workersDir)})
 	// Waited for above; ends with while.
 	watching.Go(func() { end(view.Run(while)) })
 	// Waited for above; ends with while.
