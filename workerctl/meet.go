@@ -9,6 +9,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/barrier"
 	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
+	"github.com/zkrecipes/zkrecipes/internal/observing"
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/observe"
@@ -167,7 +168,7 @@ func (w *Worker) passBarrier(ctx context.Context, place string) (round int64, wo
 			defer close(watching)
 			end(w.job.watchSize(while, n))
 		}()
-		round, err = w.newBarrier(place, n).Await(while)
+		round, err = w.newBarrier(place, n).Await(observing.Silently(while))
 		why := context.Cause(while)
 		end(nil)
 		<-watching

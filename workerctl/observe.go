@@ -18,12 +18,13 @@ func (j *Job) beginWait(ctx context.Context, kind observe.Kind) *observing.Wait 
 }
 
 // beginWait reports that the worker begins to wait at place. Without an observer, the path
-// is not made.
+// is not made. The path does not have the run of the job, which is another one in each job of
+// the name.
 func (w *Worker) beginWait(ctx context.Context, kind observe.Kind, place string) *observing.Wait {
 	if w.job.client.Observer() == nil {
 		return nil
 	}
-	return observing.BeginWait(ctx, w.job.client, kind, w.job.run.at(jobformat.DirBarriers, place))
+	return observing.BeginWait(ctx, w.job.client, kind, w.job.Path()+"/"+jobformat.DirBarriers+"/"+place)
 }
 
 // reportUnknown reports a call for the job that ends with err, if that leaves an outcome

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -22,7 +21,7 @@ import (
 // their own.
 func ofWorkers(e observe.Event) bool {
 	mine := func(w observe.Wait) bool {
-		return w.Kind == observe.Worker || w.Path == path || strings.HasSuffix(w.Path, "step")
+		return w.Kind == observe.Worker || w.Kind == observe.Barrier || w.Kind == observe.Round
 	}
 	switch e := e.(type) {
 	case observe.WaitBegun:
@@ -30,7 +29,7 @@ func ofWorkers(e observe.Event) bool {
 	case observe.WaitEnded:
 		return mine(e.Wait)
 	case observe.RoundPassed:
-		return strings.HasSuffix(e.Path, "step")
+		return true
 	case observe.HoldBegun:
 		return e.Kind == observe.Worker
 	case observe.HoldEnded:
@@ -110,13 +109,14 @@ func TestEventsOfAWorkerSayWhatHappened(t *testing.T) {
 			require.NoError(w, err)
 			begun = w.next(events).(observe.WaitBegun)
 			require.Equal(w, observe.Round, begun.Kind)
+			require.Equal(w, path+"/barriers/step", begun.Path, "in whichever job of the name")
 			require.Equal(w, observe.RoundPassed{Path: begun.Path, Wait: begun.ID, Round: round, Parties: 1}, w.next(events))
 			require.Equal(w, observe.WaitEnded{Wait: begun.Wait}, w.next(events))
 		}
 		require.NoError(w, k.Phase(w.Ctx, "step"))
 		begun = w.next(events).(observe.WaitBegun)
 		require.Equal(w, observe.Barrier, begun.Kind)
-		require.True(w, strings.HasPrefix(begun.Path, path+"/"), begun.Path)
+		require.Equal(w, path+"/barriers/~step", begun.Path)
 		require.Equal(w, observe.WaitEnded{Wait: begun.Wait}, w.next(events))
 
 		w.leave(k)

@@ -17,6 +17,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/election"
 	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/lock"
+	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 	"github.com/zkrecipes/zkrecipes/rwlock"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -56,25 +57,79 @@ func (h *healthy) run(role func(context.Context) error) {
 	h.running.Go(func() { require.NoError(h, role(h.ctx)) })
 }
 
+// work is what programs do.
+func work() map[string]func(*healthy) {
+	return map[string]func(*healthy){"tasks": doTasks, "resources": shareResources, "job": doJob, "holds": holdThings}
+}
+
+// inHealth does some work in a world without faults.
+func inHealth(t *testing.T, o session.Options, work func(*healthy)) {
+	t.Helper()
+	world.In(t, nil, func(w *world.World) {
+		h := &healthy{World: w, a: w.ClientWith(o), b: w.ClientWith(o)}
+		var stop context.CancelFunc
+		h.ctx, stop = context.WithCancel(w.Ctx)
+		work(h)
+		w.Pass(time.Minute)
+		stop()
+		h.running.Wait()
+	})
+}
+
 // None of the recipes logs a warning as long as nothing goes wrong: answers that a recipe
 // expects, such as that a znode exists already, are no failures.
 func TestWorkWithoutFaultsLogsNoWarning(t *testing.T) {
-	for name, work := range map[string]func(*healthy){"tasks": doTasks, "resources": shareResources, "job": doJob, "holds": holdThings} {
+	for name, do := range work() {
 		t.Run(name, func(t *testing.T) {
 			var log warnings
-			world.In(t, nil, func(w *world.World) {
-				o := session.Options{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))}
-				h := &healthy{World: w, a: w.ClientWith(o), b: w.ClientWith(o)}
-				var stop context.CancelFunc
-				h.ctx, stop = context.WithCancel(w.Ctx)
-				work(h)
-				w.Pass(time.Minute)
-				stop()
-				h.running.Wait()
-			})
+			inHealth(t, session.Options{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))}, do)
 			require.Empty(t, log.String())
 		})
 	}
+}
+
+// A path in an event is a label of metrics: it has no part that is another one in each process,
+// or in each session.
+func TestPathsInEventsAreTheSameInEveryRun(t *testing.T) {
+	for name, do := range work() {
+		t.Run(name, func(t *testing.T) {
+			var runs [2]map[string]bool
+			for i := range runs {
+				var mu sync.Mutex
+				paths := map[string]bool{}
+				inHealth(t, session.Options{Observer: observe.Func(func(_ context.Context, e observe.Event) {
+					mu.Lock()
+					defer mu.Unlock()
+					paths[e.Name()+" "+pathOf(e)] = true
+				})}, do)
+				runs[i] = paths
+			}
+			require.Equal(t, runs[0], runs[1])
+		})
+	}
+}
+
+// pathOf is the path in an event; "" if it has none.
+func pathOf(e observe.Event) string {
+	switch e := e.(type) {
+	case observe.WaitBegun:
+		return e.Path
+	case observe.HoldBegun:
+		return e.Path
+	case observe.RoundPassed:
+		return e.Path
+	case observe.BatchWritten:
+		return e.Path
+	case observe.CacheBegun:
+		return e.Path
+	case observe.MemberChanged:
+		return e.Path
+	case observe.Rebalanced:
+		return e.Path
+	case observe.TaskChanged:
+		return e.Path
+	}
+	return ""
 }
 
 func doTasks(h *healthy) {
@@ -108,6 +163,16 @@ func doJob(h *healthy) {
 		require.NoError(h, err)
 		workers = append(workers, w)
 	}
+	var meeting sync.WaitGroup
+	for _, w := range workers {
+		// Waited for below; ends when both have met.
+		meeting.Go(func() {
+			_, err := w.Barrier(h.Ctx, "step")
+			require.NoError(h, err)
+			require.NoError(h, w.Phase(h.Ctx, "merge"))
+		})
+	}
+	meeting.Wait()
 	for _, w := range workers {
 		require.NoError(h, w.Leave(h.Ctx))
 	}

@@ -253,4 +253,22 @@ func TestHoldOfAClosedClientHasNoTrustLeft(t *testing.T) {
 	require.Zero(t, last.TrustLeft)
 }
 
+// A recipe that is made of another one reports its own wait only.
+func TestSilentCallsReportNothing(t *testing.T) {
+	world.In(t, nil, func(w *world.World) {
+		c, events := w.ClientObserved(func(e observe.Event) bool { return world.IsWaitOrHold(e) || world.IsUnknown(e) })
+		unknown := fmt.Errorf("%w: %w", session.ErrUnknownOutcome, errBroken)
+		for ctx, reports := range map[context.Context]int{observing.Silently(w.Ctx): 0, w.Ctx: 4} {
+			wait := observing.BeginWait(ctx, c, observe.Round, "/b")
+			wait.Queued("/b/1", 0)
+			wait.End(errBroken)
+			require.Equal(w, unknown, observing.Unknown(ctx, c, "barrier", "/b", "await", unknown))
+			require.Len(w, events, reports)
+			for range reports {
+				<-events
+			}
+		}
+	})
+}
+
 var errBroken = errors.New("broken") // read only

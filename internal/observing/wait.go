@@ -40,6 +40,9 @@ func Begin(ctx context.Context, c *session.Client, kind observe.Kind, path strin
 }
 
 func begin(ctx context.Context, to observe.Observer, kind observe.Kind, path string, try bool) *Wait {
+	if isSilent(ctx) {
+		return nil
+	}
 	w := &Wait{to: to, ctx: ctx, wait: observe.Wait{ID: newID(), Kind: kind, Path: path, Try: try, Begun: time.Now()}}
 	to.Observe(ctx, observe.WaitBegun{Wait: w.wait})
 	return w
