@@ -126,6 +126,9 @@ type MemberChanged struct {
 //     take the resources as their former owners give them up; see the holds of the members.
 //
 // With an Err, the coordinator has found no valid assignment, or has ended before.
+//
+// A process coordinates a group as long as it holds the Leadership whose path is that of the
+// group and "/clients".
 type Rebalanced struct {
 	// Path is the path of the group.
 	Path string

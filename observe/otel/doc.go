@@ -66,9 +66,10 @@
 // zkrecipes.cache.running less zkrecipes.cache.current is the number of caches that are not
 // current. zkrecipes.cache.entries has the entries of the running caches when each was loaded
 // last, and zkrecipes.rebalance.members and zkrecipes.rebalance.resources are those of the last
-// assignment of each group by this process. zkrecipes.session.trust_left is computed for each
-// collection, from the last heartbeat or sample. zkrecipes.what is "counter" or "transaction";
-// calls that leave an outcome unresolved may also be of a "barrier", a "job" or "tasks".
+// assignment of each group that this process coordinates. zkrecipes.session.trust_left is
+// computed for each collection, from the last heartbeat or sample. zkrecipes.what is "counter"
+// or "transaction"; calls that leave an outcome unresolved may also be of a "barrier", a "job"
+// or "tasks".
 //
 // zkrecipes.result is that of the span for a wait; "ok", "failed" or "given_up" for a batch, a
 // transaction and a rebalancing, and "declined" for a transaction or an update whose function

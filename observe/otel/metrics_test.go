@@ -184,6 +184,13 @@ func TestTotalsOfCachesAndGroupsAreAddedUp(t *testing.T) {
 	}
 	want("rebalance.members", 4)
 	want("rebalance.resources", 14)
+	for _, path := range []string{"/b/clients", "/b/clients", "/a", "/c/clients"} { // the coordinator of b, and other leaders
+		h := observe.Hold{ID: 1, Kind: observe.Leadership, Path: path}
+		see(observe.HoldBegun{Hold: h})
+		see(observe.HoldEnded{Hold: h, End: observe.Released})
+	}
+	want("rebalance.members", 1)
+	want("rebalance.resources", 9)
 }
 
 // Trust becomes less from collection to collection, and ends with the session.

@@ -87,6 +87,9 @@ func (o *Observer) Observe(ctx context.Context, e observe.Event) {
 		o.beginHold(ctx, e)
 	case observe.HoldEnded:
 		o.endHold(ctx, e)
+		if e.Kind == observe.Leadership {
+			o.sums.removeGroup(ctx, e.Path, func(group string) metric.MeasurementOption { return o.attributes("", group) })
+		}
 	case observe.RoundPassed:
 		o.m.rounds.Add(ctx, 1, o.attributes("", e.Path))
 		o.spanOf(e.Wait).SetAttributes(attribute.Int64("zkrecipes.round", e.Round), attribute.Int("zkrecipes.parties", e.Parties))

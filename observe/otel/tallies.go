@@ -2,6 +2,7 @@ package otel
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	"github.com/zkrecipes/zkrecipes/observe"
@@ -26,8 +27,8 @@ func newTallies(meter metric.Meter) (*tallies, error) {
 	m := &maker{Meter: meter}
 	return &tallies{
 		entries:   m.upDown("zkrecipes.cache.entries", "{entry}", "Entries of the running caches when each was loaded last."),
-		members:   m.upDown("zkrecipes.rebalance.members", "{member}", "Members of groups at the last assignment."),
-		resources: m.upDown("zkrecipes.rebalance.resources", "{resource}", "Resources of groups at the last assignment."),
+		members:   m.upDown("zkrecipes.rebalance.members", "{member}", "Members of the groups that this process coordinates, at the last assignment."),
+		resources: m.upDown("zkrecipes.rebalance.resources", "{resource}", "Resources of the groups that this process coordinates, at the last assignment."),
 		caches:    map[uint64]int{}, groups: map[string]observe.Rebalanced{},
 	}, m.failed
 }
@@ -55,5 +56,22 @@ func (t *tallies) addGroup(ctx context.Context, e observe.Rebalanced, of metric.
 	if kept {
 		t.members.Add(ctx, int64(e.Members-last.Members), of)
 		t.resources.Add(ctx, int64(e.Resources-last.Resources), of)
+	}
+}
+
+// removeGroup counts the group off whose coordinator has held a leadership with this path until
+// now: another process coordinates the group next.
+func (t *tallies) removeGroup(ctx context.Context, leadership string, of func(group string) metric.MeasurementOption) {
+	group, ok := strings.CutSuffix(leadership, "/clients")
+	if !ok {
+		return
+	}
+	t.mu.Lock()
+	last, known := t.groups[group]
+	delete(t.groups, group)
+	t.mu.Unlock()
+	if known {
+		t.members.Add(ctx, -int64(last.Members), of(group))
+		t.resources.Add(ctx, -int64(last.Resources), of(group))
 	}
 }

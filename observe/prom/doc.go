@@ -33,8 +33,8 @@
 //	zkrecipes_member_changes_total{path,change}    counter: workers of a job that joined, left or died
 //	zkrecipes_rebalance_seconds{path,result}       histogram: assignments: ok or failed
 //	zkrecipes_rebalance_moves_total{path}          counter: resources that got another owner
-//	zkrecipes_rebalance_members{path}              gauge: members at the last assignment by this process
-//	zkrecipes_rebalance_resources{path}            gauge: resources at the last assignment by this process
+//	zkrecipes_rebalance_members{path}              gauge: members of a group at the last assignment, while this process coordinates it
+//	zkrecipes_rebalance_resources{path}            gauge: resources of a group at the last assignment, while this process coordinates it
 //	zkrecipes_task_changes_total{path,from,to}     counter: changes of tasks' states
 //	zkrecipes_task_state_seconds{path,state}       histogram: time that tasks were in a state, if it is known
 //	zkrecipes_clients{status}                      gauge: clients by the status of their session

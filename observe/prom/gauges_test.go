@@ -10,7 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/observe/prom"
+	"github.com/zkrecipes/zkrecipes/rebalanser"
 	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
 // Caches that share a label are current when all of them are.
@@ -120,4 +122,39 @@ func TestDeclinedTransactionsAreNoFailures(t *testing.T) {
 	require.InDelta(t, 1, value(t, o, "batch_seconds", "path=/v", "result=declined"), 0)
 	require.InDelta(t, 1, value(t, o, "transaction_seconds", "result=declined"), 0)
 	require.InDelta(t, -1, value(t, o, "transaction_seconds", "result=failed"), 0)
+}
+
+// A group is counted by the process that coordinates it, and not after that.
+func TestGroupIsCountedWhileItIsCoordinated(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	srv, err := zktest.Start(nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, srv.Close()) }()
+	o := prom.New(nil)
+	c, err := session.Connect(ctx, srv.Addr(), &session.Options{Observer: o})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, c.Close(ctx)) }()
+	group := rebalanser.Open(c, "/shares", nil)
+	require.NoError(t, group.Create(ctx))
+	_, err = group.AddResources(ctx, "r1", "r2")
+	require.NoError(t, err)
+	eventually := func(members, resources float64) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			return value(t, o, "rebalance_members", "path=/shares") == members && value(t, o, "rebalance_resources", "path=/shares") == resources
+		}, time.Minute, 5*time.Millisecond)
+	}
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	use := func(ctx context.Context, _ *rebalanser.Resource) error { <-ctx.Done(); return nil }
+	ended := make(chan error, 1)
+	// Waited for below; ends with running.
+	go func() { ended <- rebalanser.New(c, "/shares", rebalanser.Each(use), nil).Run(running) }()
+	eventually(1, 2)
+	o.Observe(ctx, observe.Rebalanced{Path: "/other", Members: 3})
+	stop()
+	require.NoError(t, <-ended)
+	eventually(-1, -1)
+	require.InDelta(t, 3, value(t, o, "rebalance_members", "path=/other"), 0)
 }

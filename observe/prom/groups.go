@@ -1,6 +1,7 @@
 package prom
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -29,8 +30,8 @@ func newGroups() *groups {
 		return prometheus.NewDesc(prometheus.BuildFQName(namespace, "", name), help, []string{"path"}, nil)
 	}
 	return &groups{
-		members:   desc("rebalance_members", "Members at the last assignment."),
-		resources: desc("rebalance_resources", "Resources at the last assignment."),
+		members:   desc("rebalance_members", "Members of the groups that this process coordinates, at the last assignment."),
+		resources: desc("rebalance_resources", "Resources of the groups that this process coordinates, at the last assignment."),
 		last:      map[string]assigned{},
 	}
 }
@@ -40,6 +41,16 @@ func (g *groups) add(e observe.Rebalanced, label string) {
 	defer g.mu.Unlock()
 	if _, known := g.last[e.Path]; known || len(g.last) < maxGroups {
 		g.last[e.Path] = assigned{label, e.Members, e.Resources}
+	}
+}
+
+// remove forgets the group whose coordinator has held a leadership with this path until now:
+// another process coordinates the group next.
+func (g *groups) remove(leadership string) {
+	if group, ok := strings.CutSuffix(leadership, "/clients"); ok {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		delete(g.last, group)
 	}
 }
 

@@ -127,6 +127,9 @@ func (o *Observer) observeHold(e observe.Event) {
 		l := o.countBegin(holding, o.m.held, e.Kind, e.Path, e.ID, e.Begun)
 		o.m.losses.WithLabelValues(l.kind, l.path) // from 0
 	case observe.HoldEnded:
+		if e.Kind == observe.Leadership {
+			o.groups.remove(e.Path)
+		}
 		if l, known := o.end(holding, o.m.held, e.ID); known {
 			if e.End == observe.Lost {
 				o.m.losses.WithLabelValues(l.kind, l.path).Inc()
