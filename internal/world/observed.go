@@ -83,7 +83,7 @@ func (tr Trial) RunObserved(t *testing.T, update bool, file string) {
 // endsWithSession reports whether an event is that of a lost session. Where no session is resumed,
 // each fault may lose one.
 func endsWithSession(step string) bool {
-	return strings.HasSuffix(step, " (lost)") || step == "member changed died"
+	return strings.HasSuffix(step, " (lost)") || step == "member changed died" || step == "task changed assigned>waiting"
 }
 
 // endsSomething reports whether a fault ends the session, or the call.
