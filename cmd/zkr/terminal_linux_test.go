@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -187,8 +188,13 @@ func TestWaitIsALineThatIsRenewed(t *testing.T) {
 	b := newBed(t)
 	held := b.takeLock("/locks/a")
 	_, screen, shell := onTerminal(b, "zkr lock /locks/a "+flagsOnTerminal+` -- echo in`)
-	const line = "\r\x1b[Kzkr: waiting for "
-	require.Eventually(t, func() bool { return strings.Count(screen.String(), line) >= 2 }, patience, 10*time.Millisecond)
+	line := regexp.MustCompile(`\r\x1b\[Kzkr: waiting for \S+ \(held (\d+)s\)`)
+	var seen [][]string
+	require.Eventually(t, func() bool {
+		seen = line.FindAllStringSubmatch(screen.String(), -1)
+		return len(seen) >= 2
+	}, patience, 10*time.Millisecond)
+	assert.NotEqual(t, seen[0][1], seen[1][1], "the hold lasts longer")
 	require.NoError(t, held.Unlock(b.ctx))
 	shell.ends(0)
 	text := screen.String()

@@ -132,8 +132,10 @@ func (a *app) barrierEnter() *cobra.Command {
 			e.Target = supervise.Target{
 				Name: "the seat in " + e.path, ListCommand: fmt.Sprintf("\"zkr barrier ls %s\"", e.path),
 				EnvPrefix: "ZKR_BARRIER", Acquire: e.enter,
-				WaitsFor: func(ctx context.Context, client *session.Client) (string, error) {
-					return e.waitsFor(ctx, barrier.NewDouble(client, e.path, e.parties, &e.opts).Waiting)
+				WaitsFor: func(_ context.Context, client *session.Client) supervise.Tell {
+					return func(ctx context.Context) (string, error) {
+						return e.waitsFor(ctx, barrier.NewDouble(client, e.path, e.parties, &e.opts).Waiting)
+					}
 				},
 			}
 			return supervise.Run(cmd.Context(), a.App, &e.RunSpec)

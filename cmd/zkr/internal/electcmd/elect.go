@@ -56,7 +56,7 @@ func (a *app) elect() *cobra.Command {
 			}
 			e.Target = supervise.Target{
 				Name: "the leadership of " + e.path, ListCommand: fmt.Sprintf("\"zkr elect ls %s\"", e.path),
-				EnvPrefix: "ZKR_LEADER", Acquire: e.campaign, WaitsFor: supervise.Queue(e.list, describe),
+				EnvPrefix: "ZKR_LEADER", Acquire: e.campaign, WaitsFor: supervise.Queue(e.path, e.list, describe),
 			}
 			return supervise.Run(cmd.Context(), a.App, &e.RunSpec)
 		}),
@@ -111,5 +111,9 @@ func (e *electSpec) list(ctx context.Context, client *session.Client) ([]electio
 }
 
 func describe(c election.Candidate) supervise.Contender {
-	return supervise.Contender{Name: c.ID, Session: c.Session, Since: c.Since, Holds: c.Leads}
+	out := supervise.Contender{Name: c.ID, Session: c.Session, Since: c.Since, Holds: c.Leads}
+	if !c.Outside {
+		out.Token = c.Token
+	}
+	return out
 }

@@ -33,7 +33,10 @@ the foreground if zkr was in the foreground. CMD's environment has ZKR_LOCK_PATH
 (the holder's znode), ZKR_LOCK_TOKEN (the fencing token, which grows with every
 grant) and ZKR_LOCK_SESSION. zkr passes the signals INT, TERM, HUP, QUIT, USR1, USR2
 and WINCH on to the group. While zkr waits for the lock, INT, TERM, HUP and QUIT end
-the wait, and leave no znode behind.
+the wait, and leave no znode behind. A wait of more than a second is explained on
+stderr, in one line that is renewed on a terminal: who holds, for how long, and how
+many are ahead. The znodes tell the moment of the grant only of a holder that has not
+waited; of another one zkr says for how long it has held at least, and when it came.
 
 If the lock is lost while CMD runs, zkr stops CMD: the group gets TERM, then KILL
 after --grace, and is gone before a server can grant the lock to another client. For
@@ -131,7 +134,7 @@ func (e *lockSpec) toHold() supervise.Target {
 		return supervise.Target{
 			Name: "a permit of " + e.path, ListCommand: fmt.Sprintf("\"zkr lock ls -n %d %s\"", e.permits, e.path),
 			EnvPrefix: "ZKR_LOCK", Acquire: e.acquirePermit,
-			WaitsFor: supervise.Queue(func(ctx context.Context, client *session.Client) ([]lock.Contender, error) {
+			WaitsFor: supervise.Queue(e.path, func(ctx context.Context, client *session.Client) ([]lock.Contender, error) {
 				return e.semaphore(client).Contenders(ctx)
 			}, describe),
 		}
@@ -139,14 +142,18 @@ func (e *lockSpec) toHold() supervise.Target {
 	return supervise.Target{
 		Name: "the lock " + e.path, ListCommand: fmt.Sprintf("\"zkr lock ls %s\"", e.path),
 		EnvPrefix: "ZKR_LOCK", Delay: e.opts.LockDelay, Acquire: e.acquireMutex,
-		WaitsFor: supervise.Queue(func(ctx context.Context, client *session.Client) ([]lock.Contender, error) {
+		WaitsFor: supervise.Queue(e.path, func(ctx context.Context, client *session.Client) ([]lock.Contender, error) {
 			return e.mutex(client).Contenders(ctx)
 		}, describe),
 	}
 }
 
 func describe(c lock.Contender) supervise.Contender {
-	return supervise.Contender{Name: string(c.Data), Session: c.Session, Since: c.Since, Holds: c.Holds}
+	out := supervise.Contender{Name: string(c.Data), Session: c.Session, Since: c.Since, Holds: c.Holds}
+	if !c.Outside {
+		out.Token = c.Token
+	}
+	return out
 }
 
 func (e *lockSpec) semaphore(client *session.Client) *lock.Semaphore {

@@ -62,7 +62,7 @@ func (a *app) rwlockRun(mode, short string) *cobra.Command {
 			}
 			e.Target = supervise.Target{
 				Name: fmt.Sprintf("the %s lock %s", mode, e.path), ListCommand: fmt.Sprintf("\"zkr rwlock ls %s\"", e.path),
-				EnvPrefix: "ZKR_LOCK", Acquire: e.lock, WaitsFor: supervise.Queue(e.list, describe),
+				EnvPrefix: "ZKR_LOCK", Acquire: e.lock, WaitsFor: supervise.Queue(e.path, e.list, describe),
 			}
 			return supervise.Run(cmd.Context(), a.App, &e.RunSpec)
 		}),
@@ -113,7 +113,7 @@ func (e *rwlockSpec) list(ctx context.Context, client *session.Client) ([]rwlock
 }
 
 func describe(c rwlock.Contender) supervise.Contender {
-	return supervise.Contender{Name: string(c.Data), Session: c.Session, Since: c.Since, Holds: c.Holds}
+	return supervise.Contender{Name: string(c.Data), Session: c.Session, Token: c.Token, Since: c.Since, Holds: c.Holds}
 }
 
 // Sharer is an rwlock.Contender in JSON.

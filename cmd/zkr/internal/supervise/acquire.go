@@ -121,7 +121,7 @@ func (r *runner) acquireOnce(ctx context.Context) (*Hold, error) {
 		defer cancel()
 	}
 	if !r.spec.Try && r.spec.WaitsFor != nil {
-		defer r.app.NoteWait(ctx, func(ctx context.Context) (string, error) { return r.spec.WaitsFor(ctx, r.client) })()
+		defer r.app.NoteWait(ctx, r.spec.WaitsFor(ctx, r.client))()
 	}
 	return r.spec.Acquire(ctx, r.client)
 }

@@ -29,10 +29,13 @@ type Target struct {
 	Renewed     bool          // the hold is never lost while the command runs
 	Outlasts    bool          // the hold does not end with the session
 	Acquire     func(context.Context, *session.Client) (*Hold, error)
-	// WaitsFor says for whom a wait is, for people; "" if for no one any more. nil: the
+	// WaitsFor is called before Acquire, and returns what says for whom the wait is. nil: the
 	// target is not waited for.
-	WaitsFor func(context.Context, *session.Client) (string, error)
+	WaitsFor func(context.Context, *session.Client) Tell
 }
+
+// Tell says for whom a wait is, for people; "" if for no one any more.
+type Tell func(context.Context) (string, error)
 
 // Holdable is the common part of the library's holds.
 type Holdable interface {
@@ -65,7 +68,8 @@ CMD runs in a process group of its own, with zkr's stdin, stdout and stderr, and
 the foreground if zkr was in the foreground. zkr passes the signals INT, TERM, HUP,
 QUIT, USR1, USR2 and WINCH on to the group. While zkr waits, INT, TERM, HUP and QUIT
 end the wait, and leave no znode behind. A wait of more than a second is explained on
-stderr: who holds, and how many are ahead; on a terminal in one line that is renewed.
+stderr: who holds, for how long or at least how long, and how many are ahead; on a
+terminal in one line that is renewed.
 
 If the hold is lost while CMD runs, zkr stops CMD: the group gets TERM, then KILL
 after --grace, and is gone before a server can grant the hold to another client.
