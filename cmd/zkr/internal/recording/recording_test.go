@@ -100,7 +100,7 @@ func read(t *testing.T, dir string) (out *told, err error) {
 
 // play records a little of everything, each with a flush; ends has the length of the file
 // after each.
-func play(t *testing.T, w *Writer) (ends []int64) {
+func play(t testing.TB, w *Writer) (ends []int64) {
 	t.Helper()
 	a, b := znode("/a", 1, 0, "x"), znode("/a/b", 2, 7, "")
 	require.NoError(t, w.Start(NewState(slices.Values([]*Znode{b, a})), at(0)))

@@ -13,8 +13,8 @@ func (r *Reader) emit(records []*Record) {
 	}
 	first := records[0]
 	// The clock of a recorder that is started again may be behind that of the former one.
-	seen := later(r.last, records[len(records)-1].At)
-	txn := &txnlog.Txn{Time: seen, After: first.After, Observed: true, Type: txnlog.TypeMulti, At: r.position()[0]}
+	r.last = later(r.last, records[len(records)-1].At)
+	txn := &txnlog.Txn{Time: r.last, After: first.After, Observed: true, Type: txnlog.TypeMulti, At: r.position()[0]}
 	for _, rec := range records {
 		r.addChanges(txn, rec)
 		r.state.apply(rec)
