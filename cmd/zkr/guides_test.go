@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -21,19 +22,29 @@ import (
 // read only
 var guides = []string{"runbook", "service", "kubernetes", "upgrading", "coming"}
 
-// commandsOf are the lines of a page's blocks of shell commands.
+// shown is a line that shows a command: in an indented block, perhaps in a list.
+var shown = regexp.MustCompile(`^ {4,}((ZKR_\w+=\S+ )?zkr .*)`) // read only
+
+// commandsOf are the commands that a page shows in blocks: the lines of fenced blocks of
+// shell commands, and those of indented blocks that run zkr.
 func commandsOf(t *testing.T, page string) (out []string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("../../docs", page+".md"))
 	require.NoError(t, err)
-	inside := false
+	fence := ""
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimRight(line, "\n")
-		switch {
+		switch command := shown.FindStringSubmatch(line); {
 		case strings.HasPrefix(line, "```"):
-			inside = line == "```sh"
-		case inside && line != "":
+			if fence == "" {
+				fence = line
+			} else {
+				fence = ""
+			}
+		case fence == "```sh" && line != "":
 			out = append(out, line)
+		case fence == "" && command != nil:
+			out = append(out, command[1])
 		}
 	}
 	require.NotEmpty(t, out, page)
@@ -64,6 +75,9 @@ func TestCommandsOfTheGuidesRun(t *testing.T) {
 		for _, line := range commandsOf(t, page) {
 			require.True(t, strings.HasPrefix(line, "zkr "), line)
 			run := strings.NewReplacer("/var/lib/zookeeper", logs, "/var/lib/zkr-recording", recording, "./scheduler", "scheduler").Replace(line)
+			if strings.HasPrefix(line, "zkr lock break") {
+				run += " --yes" // on a terminal it asks: TestBreakOfALockIsConfirmed
+			}
 			cmd := b.command()
 			cmd.Path, cmd.Args = "/bin/sh", []string{"sh", "-c", "exec " + run}
 			cmd.Env = append(cmd.Env, "PATH="+bin+":"+os.Getenv("PATH"))
@@ -91,7 +105,7 @@ func TestCommandsOfTheGuidesRun(t *testing.T) {
 		}
 	}
 	assert.Greater(t, ran, 15)
-	held.signal(9)
+	held.ends(exit.CodeLost) // by zkr lock break
 }
 
 // stopGroup ends a command that runs until it is ended.
