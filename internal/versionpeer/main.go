@@ -156,7 +156,7 @@ func printSender(ctx context.Context, s *session.Session, folder string, ids []i
 	if errors.Is(err, session.ErrNoNode) {
 		return nil
 	}
-	if err != nil {
+	if err != nil || len(data) == 0 { // it is created empty
 		return err
 	}
 	var version, sender int64
