@@ -39,6 +39,7 @@ func (s *Session) dialTarget(ctx context.Context, network string, at target) (ne
 	if err != nil {
 		return nil, err
 	}
+	raw = withDeadlines(raw)
 	config, err := opts.tlsConfig(ctx, at.host())
 	if err == nil && config == nil {
 		return newUnanswered(raw, at.shown()), nil
