@@ -30,7 +30,7 @@ func TestFindingsAboutManyPathsAreFewSeries(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		var done sync.WaitGroup
 		// Waited for below; ends with ctx.
-		done.Go(func() { e.Audit(ctx, nil) })
+		done.Go(func() { e.Audit(ctx, nil, 0) })
 		synctest.Wait()
 		registry := prometheus.NewPedanticRegistry()
 		registry.MustRegister(own{e, e.sample()})
