@@ -18,7 +18,7 @@ newcomer: ## the README's commands on a Debian that has Go and nothing else, as 
 	scripts/check-newcomer.sh
 
 KEEPERS ?= -short
-keepers: ## the suites of all recipes on imitations of Keepers; not in CI: a lost session writes late now and then
+keepers: ## the suites of all recipes on imitations of Keepers, some ten minutes in the long form (KEEPERS=-v): not in CI
 	scripts/test-keepers.sh $(KEEPERS)
 
 sharing: ## random histories and every fault, with sessions that share their heartbeats
