@@ -4,6 +4,7 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -130,7 +131,7 @@ func templateFuncs() template.FuncMap {
 			}
 			return ""
 		},
-		"few": firstElements, "jobparts": jobParts, "taskparts": taskParts,
+		"few": firstElements, "fewpairs": firstPairs, "jobparts": jobParts, "taskparts": taskParts,
 	}
 }
 
@@ -196,6 +197,15 @@ func formatSize(n int) string {
 func firstElements(most int, list any) any {
 	v := reflect.ValueOf(list)
 	return v.Slice(0, min(v.Len(), most)).Interface()
+}
+
+// firstPairs returns the pairs of a map whose keys come first.
+func firstPairs(most int, pairs map[string]string) map[string]string {
+	out := make(map[string]string, min(len(pairs), most))
+	for _, key := range firstOf(most, slices.Sorted(maps.Keys(pairs))) {
+		out[key] = pairs[key]
+	}
+	return out
 }
 
 // firstOf returns the first elements of a list.

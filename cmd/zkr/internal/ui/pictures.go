@@ -186,8 +186,8 @@ type cell struct {
 	Class, Text, Title string
 }
 
-// maxCells is how many workers are drawn.
-const maxCells = 256
+// maxCells is how many workers of a job are drawn: ten jobs of any size fit on a page.
+const maxCells = 128
 
 // workerCells are a job's workers by their ids.
 func workerCells(j *recognize.JobState) []cell {

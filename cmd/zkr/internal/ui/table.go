@@ -172,7 +172,8 @@ func (d *drawing) drawTitle(all int) func(shown int) []web.Block {
 	}
 }
 
-// drawMatch draws a thing among things of all kinds: a lock, an election or a service as a row.
+// drawMatch draws a thing among things of all kinds: a lock, an election or a service as a
+// row, and a job or a task queue with a link to its list.
 func (d *drawing) drawMatch(t *recognize.Thing) web.Block {
 	if t.Kind == recognize.Service {
 		r := newServiceRow(t)
@@ -181,6 +182,9 @@ func (d *drawing) drawMatch(t *recognize.Thing) web.Block {
 	if isLock(t.Kind) || t.Kind == recognize.Election {
 		r := newRow(t)
 		return d.renderKeyed("row", r.key(), "", r)
+	}
+	if t.Job != nil || t.Tasks != nil {
+		return d.renderKeyed("brief", keyOfBlock(t), "", t)
 	}
 	return d.drawThing(t)
 }
