@@ -54,7 +54,7 @@ func TestWaitSaysForWhomItIs(t *testing.T) {
 // grant, and zkr claims no more than it has seen.
 func TestWaitSaysHowLongAHoldHasLastedAtLeast(t *testing.T) {
 	b := newBed(t)
-	first := b.start(locked("/l", nil, "cat")...)
+	first := b.start(locked("/l", nil, "sleep", "1000")...)
 	b.queued("/l", 1)
 	b.start(locked("/l", []string{"--id", "web-2"}, "sleep", "1000")...)
 	b.queued("/l", 2)
