@@ -5,7 +5,7 @@ SEEDS ?= 1000
 SOAK ?= Soak|Seeds|Random|Stress|UnderEveryFault|UnderEveryTwo|RoundsOf|ManyTasks|ThousandsOf|IsShared
 SOAK_TIMEOUT ?= 24h
 
-.PHONY: txnlogs watch-demo ztest test race lint vet ci soak image newer upgrade keepers sharing versions prove kubernetes s3 newcomer tidy modules snapshot release-check api mutants fuzz
+.PHONY: txnlogs watch-demo ztest test race lint vet ci soak image matrix debian newer upgrade keepers sharing versions prove kubernetes s3 newcomer tidy modules snapshot release-check api mutants fuzz
 
 test: ## all tests of all modules of the workspace, and a list of those that were not run
 	$(GO) run ./internal/gotest -count=1 work
@@ -82,9 +82,18 @@ image: ## the local Docker image, without a registry
 watch-demo: ## the cluster demo beside Prometheus, with graphs and alerts
 	scripts/watch-demo.sh
 
+PACKAGES ?= work
+# The tests with a real server that runs the jars in ZOOKEEPER_HOME, or those of Debian.
+test_real = export ZKTEST_REQUIRE_REAL=1 ZKTEST_MODE=jars && \
+	$(GO) test -count=1 ./zktest/conformance && $(GO) test -count=1 -run Apache $(PACKAGES)
+
+matrix: debian newer upgrade ## the tests with a real server on each version that can be had, and on ensembles of two
+
+debian: ## the tests with a real server on the ZooKeeper of this machine's Debian: 3.8.0 of Debian 12
+	unset ZOOKEEPER_HOME && $(test_real)
+
 newer: ## the tests with a real server on ZooKeeper 3.9.3, of Debian's next release
-	ZOOKEEPER_HOME=$$(scripts/fetch-zookeeper.sh) && export ZOOKEEPER_HOME ZKTEST_REQUIRE_REAL=1 ZKTEST_MODE=jars && \
-	$(GO) test -count=1 ./zktest/conformance && $(GO) test -count=1 -run Apache work
+	ZOOKEEPER_HOME=$$(scripts/fetch-zookeeper.sh) && export ZOOKEEPER_HOME && $(test_real)
 
 upgrade: ## servers are upgraded to ZooKeeper 3.9.3 and back, one by one, while everything is held
 	ZKTEST_NEXT_HOME=$$(scripts/fetch-zookeeper.sh) && export ZKTEST_NEXT_HOME ZKTEST_REQUIRE_REAL=1 ZKTEST_MODE=jars && \
