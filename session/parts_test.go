@@ -185,3 +185,19 @@ func TestOperationOfOneSessionIsInvalidInAnother(t *testing.T) {
 		require.Zero(w, *sent)
 	})
 }
+
+// Transactions create znodes by create: followers of 3.8.0 under a leader of 3.9.3 do not apply
+// those with create2.
+func TestTransactionsHaveNoCreate2(t *testing.T) {
+	inWorld(t, nil, nil, func(w *world) {
+		var parts []string
+		w.srv.OnRequest(func(r zktest.Request) zktest.Action {
+			parts = append(parts, r.Parts...)
+			return zktest.Action{}
+		})
+		results, err := w.s.Txn(w.ctx, CreateOp("/a", []byte("x"), Persistent, nil), CreateOp("/b-", nil, EphemeralSequential, nil))
+		require.NoError(w, err)
+		require.Equal(w, []string{"/a", "/b-0000000001"}, []string{results[0].Path, results[1].Path})
+		require.Equal(w, []string{"create", "create"}, parts)
+	})
+}
