@@ -2,19 +2,13 @@ package heldtest
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"regexp"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/zkrecipes/zkrecipes/dispatch"
 	"github.com/zkrecipes/zkrecipes/internal/world"
-	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
@@ -31,7 +25,8 @@ type survivor struct {
 // TestNothingIsLostWhileServersAreReplacedOnApache kills the servers of an ensemble one by
 // one and starts each again, the leader last, and then all of them once more. With
 // ZKTEST_NEXT_HOME they come back with that release of ZooKeeper, and then with the former
-// one. Whatever can be held stays held, locks are handed on, and tasks are done.
+// one. Whatever can be held stays held, locks are handed on, tasks are done, the workers of a
+// job meet, and a group shares its resources evenly, each with one owner at a time.
 func TestNothingIsLostWhileServersAreReplacedOnApache(t *testing.T) {
 	cluster := apache.Require(t, &apache.Options{Servers: 3, Own: true, Heap: 128})
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -49,8 +44,10 @@ func TestNothingIsLostWhileServersAreReplacedOnApache(t *testing.T) {
 		t.Logf("%s: %s", chroot, name)
 		all = append(all, s)
 	}
-	turns := takeTurns(ctx, t, connect)
-	queue := startQueue(ctx, t, connect)
+	busy := newActivities(ctx, t)
+	busy.takeTurns(connect)
+	busy.doTasks(connect)
+	job, group := busy.startJob(connect), startSharing(ctx, t, connect)
 
 	next, first := os.Getenv(apache.EnvNext), versionOf(ctx, t, cluster, 0)
 	for round, home := range []string{next, ""} {
@@ -58,20 +55,20 @@ func TestNothingIsLostWhileServersAreReplacedOnApache(t *testing.T) {
 			require.NoError(t, cluster.UseRelease(ctx, home))
 		}
 		for _, server := range leaderLast(ctx, t, cluster) {
-			before := turns.count.Load()
 			require.NoError(t, cluster.Restart(ctx, server))
 			for _, s := range all {
 				require.NoError(t, s.context.Err(), "%T after server %d, round %d: %v", s.held, server, round, context.Cause(s.context))
 				require.NoError(t, s.write(s.held.Guard()))
 			}
-			queue.doTask()
-			require.Eventually(t, func() bool { return turns.count.Load() > before+10 }, time.Minute, 10*time.Millisecond)
+			group.change()
+			busy.awaitMore()
 			now := versionOf(ctx, t, cluster, server)
 			require.Equal(t, next == "" || home == "", now == first, "%s, and then %s", first, now)
-			t.Logf("server %d: %s; %d turns", server, now, turns.count.Load()-before)
+			t.Logf("server %d: %s; %v", server, now, busy)
 		}
 	}
-	turns.stop()
+	busy.stop()
+	job.finish(ctx, t)
 	for _, s := range all {
 		token := s.held.Token()
 		s.released(s.kind, s.held)
@@ -108,74 +105,4 @@ func versionOf(ctx context.Context, t *testing.T, cluster *apache.Cluster, serve
 	match := version.FindStringSubmatch(report)
 	require.NotNil(t, match, report)
 	return match[1]
-}
-
-// turnTaking is three clients that take one lock in turns.
-type turnTaking struct {
-	count   atomic.Int64
-	holders atomic.Int32
-	stop    func()
-}
-
-func takeTurns(ctx context.Context, t *testing.T, connect func(chroot string) *session.Client) *turnTaking {
-	turning, cancel := context.WithCancel(ctx)
-	turns := &turnTaking{}
-	var clients sync.WaitGroup
-	turns.stop = func() { cancel(); clients.Wait() }
-	t.Cleanup(turns.stop)
-	for range 3 {
-		l := lock.New(connect(""), "/turns", nil)
-		// Waited for by stop, which ends it.
-		clients.Go(func() {
-			for turning.Err() == nil {
-				if err := turns.take(turning, l); err != nil && turning.Err() == nil {
-					t.Error(err)
-					return
-				}
-			}
-		})
-	}
-	return turns
-}
-
-func (turns *turnTaking) take(ctx context.Context, l *lock.Mutex) error {
-	held, err := l.Lock(ctx)
-	if err != nil {
-		return err
-	}
-	if turns.holders.Add(1) != 1 {
-		return errors.New("two hold the lock")
-	}
-	turns.count.Add(1)
-	turns.holders.Add(-1)
-	return held.Unlock(context.WithoutCancel(ctx))
-}
-
-// taskQueue is a queue with a master and a worker that do tasks all the time.
-type taskQueue struct {
-	*env
-	queue *dispatch.Queue
-	n     int
-}
-
-func startQueue(ctx context.Context, t *testing.T, connect func(chroot string) *session.Client) *taskQueue {
-	q := &taskQueue{env: newEnvBelow(t, ctx, connect, "/tasks-"+session.NewID())}
-	q.beside(dispatch.NewMaster(q.client, "/queue", nil).Run)
-	q.beside(dispatch.NewWorker(q.connect(), "/queue", func(_ context.Context, a *dispatch.Attempt) ([]byte, error) {
-		return []byte("done " + a.ID), nil
-	}, nil).Run)
-	q.queue = dispatch.New(q.admin, "/queue", nil)
-	return q
-}
-
-// doTask requires that one more task is done.
-func (q *taskQueue) doTask() {
-	q.Helper()
-	q.n++
-	id := fmt.Sprintf("task-%d", q.n)
-	_, err := q.queue.Submit(q.ctx, dispatch.Task{ID: id})
-	require.NoError(q, err)
-	result, err := q.queue.Collect(q.ctx, id)
-	require.NoError(q, err)
-	require.Equal(q, "done "+id, string(result.Output))
 }
