@@ -75,7 +75,6 @@ func readOnlyScript(t *testing.T, e quorumBreaker) (lines []string) {
 	do(w, "create2", 15, body{}.str("/b").data(nil).acl(all).int(0))
 	do(w, "delete", 2, body{}.str("/a").int(-1))
 	do(w, "multi", 14, body{}.int(13).bool(false).int(-1).str("/").int(-1).int(-1).bool(true).int(-1))
-	do(w, "check", 13, body{}.str("/").int(-1))
 	do(w, "add a watch", 106, body{}.str("/w").int(1))
 	do(w, "set watches", 105, body{}.long(0).int(0).int(0).int(0).int(0).int(0))
 	do(w, "remove watches", 18, body{}.str("/w").int(3))
