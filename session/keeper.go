@@ -21,8 +21,6 @@ func (s *Session) adaptOp(op Op) (Op, error) {
 		return op, fmt.Errorf("%w has no TTL nodes", errKeeper)
 	case op.kind == wire.OpCreateContainer:
 		op.kind, op.mode = wire.OpCreate, Persistent
-	case op.kind == wire.OpCreate2:
-		op.kind = wire.OpCreate
 	}
 	return op, nil
 }

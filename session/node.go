@@ -55,7 +55,7 @@ func (m Mode) code() int32 {
 	case m.ttl():
 		return wire.OpCreateTTL
 	default:
-		return wire.OpCreate2
+		return wire.OpCreate
 	}
 }
 

@@ -27,6 +27,11 @@ func (s *Session) createRequest(path string, data []byte, mode Mode, o *CreateOp
 	if err != nil {
 		return request[Node]{}, err
 	}
+	if op.kind == wire.OpCreate && !s.link.Keeper() {
+		// The reply to this request has the stat. Never in a transaction, whose reply has no
+		// stat anyway: a follower of 3.8.0 under a leader of 3.9.3 does not apply it there.
+		op.kind = wire.OpCreate2
+	}
 	return request[Node]{
 		op: "create", path: path, code: op.kind, write: true,
 		body: func(e *wire.Encoder) { op.encode(s, e) },

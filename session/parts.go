@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-
-	"github.com/zkrecipes/zkrecipes/session/internal/wire"
 )
 
 // kindAll is the kind of an AllOf, which no server knows: the request has its checks.
@@ -85,11 +83,6 @@ func (l *partList) add(s *Session, at int, op Op) error {
 	}
 	if op.kind != kindAll {
 		op, err = s.checkOp(op)
-		if op.kind == wire.OpCreate2 {
-			// A follower of 3.8.0 under a leader of 3.9.3 does not apply a transaction with
-			// create2, and no reply in a transaction has the stat anyway.
-			op.kind = wire.OpCreate
-		}
 		l.parts, l.at = append(l.parts, op), append(l.at, at)
 		return err
 	}
