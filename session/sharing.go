@@ -112,35 +112,39 @@ func (k *leaseRenewer) onShared(seen Seen, err error, sent time.Time) {
 	if errors.Is(err, ErrNoAuth) {
 		k.stopSharing(err)
 	}
-	proved := false
-	defer func() {
-		if proved { // other proofs are reported as heartbeats
-			k.s.reports.postSample()
-		}
-	}()
+	proved := k.noteShared(seen, err, sent)
+	k.wake()
+	if proved { // other proofs are reported as heartbeats
+		k.s.reports.postSample()
+	}
+}
+
+// noteShared notes the reply, and reports whether it has proved more than was known.
+func (k *leaseRenewer) noteShared(seen Seen, err error, sent time.Time) (proved bool) {
 	k.mu.Lock()
-	defer k.wake()
 	defer k.mu.Unlock()
 	k.removePendingLocked(sent)
 	sh, now := k.sharing, k.s.now()
 	if sh == nil {
-		return
+		return false
 	}
-	lease := k.trust.lease
-	defer func() { proved = k.trust.lease.After(lease) }()
 	sh.asked = time.Time{}
 	if err != nil && !errors.Is(err, ErrNoNode) {
 		k.due = now.Add(k.timing.heartbeat)
-		return
+		return false
 	}
-	if err == nil && k.takeInLocked(seen, now) {
+	lease := k.trust.lease
+	enough := err == nil && k.takeInLocked(seen, now)
+	proved = k.trust.lease.After(lease)
+	if enough {
 		sh.old = time.Time{}
-		return
+		return proved
 	}
 	if sh.old.IsZero() && !sh.sends {
 		k.due = now.Add(suppressionDelay(sh.spread, k.s.client.random.Float64()))
 	}
 	sh.old = sent
+	return proved
 }
 
 // takeInLocked takes in what a read has found, and reports whether another session sends
