@@ -22,8 +22,8 @@ import (
 // Rejected: a znode of its own. A transaction cannot depend on its absence, each Stats and each
 // change of a schedule would take one more read, and its absence would have to be proved.
 
-// maxPauseText bounds the name and the reason: clients read admission often.
-const maxPauseText = 1024
+// maxReason bounds the name and the reason: clients read admission often.
+const maxReason = 1024
 
 // Pause pauses the queue until [Queue.Resume]: once Pause has returned, no task is assigned to
 // a worker. The queue accepts tasks as before, until it is full, and the slots of schedules are
@@ -82,8 +82,8 @@ func checkReason(by, reason string) error {
 		return fmt.Errorf("%w: the reason is empty", ErrInvalidArgument)
 	}
 	for field, text := range map[string]string{"by": by, "the reason": reason} {
-		if len(text) > maxPauseText {
-			return fmt.Errorf("%w: %s has %d bytes; it must have up to %d", ErrInvalidArgument, field, len(text), maxPauseText)
+		if len(text) > maxReason {
+			return fmt.Errorf("%w: %s has %d bytes; it must have up to %d", ErrInvalidArgument, field, len(text), maxReason)
 		}
 		if err := checkText(field, text); err != nil {
 			return err

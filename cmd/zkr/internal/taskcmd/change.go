@@ -28,7 +28,7 @@ func (a *app) taskCancel() *cobra.Command {
 			if by != "" && reason == "" {
 				return exit.Usage("--by needs --reason")
 			}
-			return errors.Join(checkPauseText("by", by), checkPauseText("reason", reason))
+			return errors.Join(checkReasonText("by", by), checkReasonText("reason", reason))
 		},
 		func(ctx context.Context, q *dispatch.Queue, id string) error {
 			if reason == "" {

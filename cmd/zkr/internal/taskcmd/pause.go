@@ -19,8 +19,8 @@ paused already stays so, with the reason of the first pause. The pause outlives 
 masters and workers. Masters of former versions ignore it.
 `
 
-// maxPauseText is that of the package dispatch.
-const maxPauseText = 1024
+// maxReason is that of the package dispatch.
+const maxReason = 1024
 
 // taskPause is "zkr task pause".
 func (a *app) taskPause() *cobra.Command {
@@ -30,10 +30,10 @@ func (a *app) taskPause() *cobra.Command {
 			if reason == "" {
 				return exit.Usage("--reason is missing: say why, for those who wait")
 			}
-			if err := checkPauseText("by", by); err != nil {
+			if err := checkReasonText("by", by); err != nil {
 				return err
 			}
-			return checkPauseText("reason", reason)
+			return checkReasonText("reason", reason)
 		},
 		func(ctx context.Context, q *dispatch.Queue) (bool, error) {
 			return q.Pause(ctx, cmp.Or(by, cli.Operator()), reason)
@@ -44,9 +44,9 @@ func (a *app) taskPause() *cobra.Command {
 	return cmd
 }
 
-func checkPauseText(flag, value string) error {
-	if len(value) > maxPauseText {
-		return exit.Usage("--%s has %d bytes; it must have up to %d", flag, len(value), maxPauseText)
+func checkReasonText(flag, value string) error {
+	if len(value) > maxReason {
+		return exit.Usage("--%s has %d bytes; it must have up to %d", flag, len(value), maxReason)
 	}
 	return cli.IsText(flag, value)
 }
