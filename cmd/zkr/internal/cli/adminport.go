@@ -1,22 +1,35 @@
 package cli
 
 import (
+	"fmt"
+	"strconv"
+
 	"github.com/spf13/cobra"
-	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 )
 
 // mostPort is the last port.
 const mostPort = 65535
 
-// AdminPortFlag gives cmd the flag --admin-port, with a default.
-func AdminPortFlag(cmd *cobra.Command, port *int, preset int) {
-	cmd.Flags().IntVar(port, "admin-port", preset, "port of the servers' admin servers (HTTP), which tell settings that no four-letter word does; 0 asks none")
+// port is the value of a flag.
+type port int
+
+func (p *port) String() string { return strconv.Itoa(int(*p)) }
+
+// Set reads a port, or 0.
+func (p *port) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > mostPort {
+		return fmt.Errorf("it must be from 0 to %d", mostPort)
+	}
+	*p = port(n)
+	return nil
 }
 
-// CheckAdminPort is an error for a port that does not exist.
-func CheckAdminPort(port int) error {
-	if port < 0 || port > mostPort {
-		return exit.Usage("--admin-port is %d; it must be from 0 to %d", port, mostPort)
-	}
-	return nil
+// Type names the kind of value in help texts.
+func (p *port) Type() string { return "port" }
+
+// AdminPortFlag gives cmd the flag --admin-port, with a default.
+func AdminPortFlag(cmd *cobra.Command, to *int, preset int) {
+	*to = preset
+	cmd.Flags().Var((*port)(to), "admin-port", "port of the servers' admin servers (HTTP), which tell settings that no four-letter word does; 0 asks none")
 }

@@ -59,9 +59,6 @@ func (a *app) doctor() *cobra.Command {
 			if v.noWrite && v.failover {
 				return exit.Usage("--no-write and --failover exclude each other: a failover needs the scratch lock")
 			}
-			if err := cli.CheckAdminPort(v.adminPort); err != nil {
-				return err
-			}
 			root := "/"
 			if len(args) > 0 {
 				root = args[0]

@@ -91,9 +91,6 @@ func (s *settings) check() error {
 	if err := cli.CheckPath(s.root); err != nil {
 		return err
 	}
-	if err := cli.CheckAdminPort(s.adminPort); err != nil {
-		return err
-	}
 	if s.maxPaths < 1 {
 		return exit.Usage("--max-paths is %d; it must be 1 or more", s.maxPaths)
 	}

@@ -50,9 +50,6 @@ func (a *app) status() *cobra.Command {
 			if len(args) > 0 {
 				root = args[0]
 			}
-			if err := cli.CheckAdminPort(adminPort); err != nil {
-				return err
-			}
 			var auditor *doctor.Auditor
 			if !a.Flags.TLS {
 				auditor = &doctor.Auditor{AdminPort: adminPort}

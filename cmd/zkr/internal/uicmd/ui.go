@@ -206,9 +206,6 @@ func (a *app) ui() *cobra.Command {
 }
 
 func (d *dashboard) check() error {
-	if err := cli.CheckAdminPort(d.adminPort); err != nil {
-		return err
-	}
 	if err := cli.CheckPath(d.root); err != nil {
 		return err
 	}
