@@ -50,6 +50,19 @@ func Require(t testing.TB) *Browser {
 	return b
 }
 
+// requireRoot skips a test with the reason without the right to change the network of
+// this machine, or fails it as Require does.
+func requireRoot(t testing.TB) {
+	t.Helper()
+	switch must := os.Getenv(apache.EnvRequire) == "1"; {
+	case os.Geteuid() == 0:
+	case must:
+		t.Fatalf("root is required (%s=1): only root may change the network", apache.EnvRequire)
+	default:
+		t.Skipf("\n*** NOT TESTED: only root may change the network\n*** (%s=1 makes this a failure)", apache.EnvRequire)
+	}
+}
+
 // find looks for a Chromium.
 func find() (string, error) {
 	for _, name := range names {

@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -31,18 +32,26 @@ type Page struct {
 	t   testing.TB
 	ctx context.Context
 
-	// mu guards complaints: the messages of the page on the console above
-	// information, in order.
+	// mu guards what the console has said above information: the complaints of the
+	// page, in order, and the number of requests that a change of the network ended.
 	mu         sync.Mutex
 	complaints []string
+	said       int // also those that Complaints has returned
+	dropped    int
+
+	news chan struct{} // has an element after a message
 }
+
+// networkChanged is Chromium's error for the requests that it drops when this machine
+// gets or loses an address, for example that of an ensemble in network namespaces.
+const networkChanged = "net::ERR_NETWORK_CHANGED"
 
 // Page opens a tab of the given size for a test. The test fails in the end if
 // the console has an error or a warning of the page's scripts or policy.
 func (b *Browser) Page(t testing.TB, width, height int64) *Page {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx)
-	p := &Page{t: t, ctx: ctx}
+	p := &Page{t: t, ctx: ctx, news: make(chan struct{}, 1)}
 	console := chromedp.Console(ctx)
 	var listening sync.WaitGroup
 	t.Cleanup(func() {
@@ -60,13 +69,28 @@ func (b *Browser) Page(t testing.TB, width, height int64) *Page {
 				return
 			}
 			if m.Type == chromedp.ConsoleError || m.Type == chromedp.ConsoleException || m.Type == chromedp.ConsoleWarning {
-				p.mu.Lock()
-				p.complaints = append(p.complaints, fmt.Sprintf("%s (%s)", m, m.URL))
-				p.mu.Unlock()
+				p.noteComplaint(fmt.Sprintf("%s (%s)", m, m.URL))
 			}
 		}
 	})
 	return p
+}
+
+// noteComplaint keeps a message of the console. A change of the network is no fault of
+// the page.
+func (p *Page) noteComplaint(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.said++
+	select {
+	case p.news <- struct{}{}:
+	default:
+	}
+	if strings.Contains(text, networkChanged) {
+		p.dropped++
+		return
+	}
+	p.complaints = append(p.complaints, text)
 }
 
 // Complaints are the errors and warnings on the console since the last call.
@@ -87,8 +111,47 @@ func (p *Page) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// Open opens a URL and waits until the page is loaded.
-func (p *Page) Open(url string) { p.t.Helper(); p.do(chromedp.Navigate(url)) }
+// Open opens a URL and waits until the page is loaded. A page that a change of the
+// network kept from being loaded is opened again, as its reader would do.
+func (p *Page) Open(url string) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, limit)
+	defer cancel()
+	for {
+		said, dropped := p.heard()
+		err := chromedp.Do(ctx, chromedp.Navigate(url))
+		if failed := (*chromedp.LoadError)(nil); errors.As(err, &failed) && failed.ErrorText == networkChanged {
+			continue
+		}
+		if err != nil {
+			p.t.Fatalf("in the browser: %v", err)
+		}
+		if p.Eval(failedResource) == "false" {
+			return
+		}
+		for now := said; now == said && ctx.Err() == nil; now, _ = p.heard() { // until the console tells why
+			select {
+			case <-p.news:
+			case <-ctx.Done():
+			}
+		}
+		if _, now := p.heard(); now == dropped {
+			return
+		}
+	}
+}
+
+// failedResource is true if a script, style or picture of the page got no response.
+const failedResource = `performance.getEntriesByType("resource").some(r =>
+	r.responseStatus === 0 && ["script", "link", "css", "img"].includes(r.initiatorType))`
+
+// heard returns how many messages the console has had, and how many of them were about
+// dropped requests.
+func (p *Page) heard() (all, dropped int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.said, p.dropped
+}
 
 // Dark makes the page believe that its reader prefers dark pages, or light
 // ones.
