@@ -59,7 +59,7 @@ func levelOf(e Event) slog.Level {
 		err = e.Err
 	case NoConnection, TrustLow, OutcomeUnknown:
 		return slog.LevelWarn
-	case MemberChanged, CacheSynced:
+	case MemberChanged, CacheSynced, CoordinationEnded, AssignmentTaken:
 		return slog.LevelInfo
 	case Rebalanced:
 		quiet, err = slog.LevelInfo, e.Err
@@ -124,6 +124,12 @@ func attributes(e Event) []slog.Attr {
 			slog.String("path", e.Path), slog.Int64("generation", e.Generation), slog.Int("members", e.Members),
 			slog.Int("resources", e.Resources), slog.Int("moves", e.Moves), slog.Duration("took", e.Took),
 		}, e.Err)
+	case CoordinationEnded:
+		return []slog.Attr{slog.String("path", e.Path)}
+	case AssignmentTaken:
+		return []slog.Attr{
+			slog.String("path", e.Path), slog.Int64("generation", e.Generation), slog.Int("resources", e.Resources), slog.Duration("took", e.Took),
+		}
 	case OutcomeUnknown:
 		return withError([]slog.Attr{slog.String("recipe", e.Recipe), slog.String("path", e.Path), slog.String("op", e.Op)}, e.Err)
 	case TaskChanged:

@@ -60,6 +60,8 @@ func TestLogHasALineForEachEvent(t *testing.T) {
 		{observe.CacheStale{Path: "/c", Err: errRefused}, `WARN "cache stale" path=/c cache=0 err=refused`},
 		{observe.MemberChanged{Path: "/j", Worker: 2, Change: "died"}, `INFO "member changed" path=/j worker=2 change=died`},
 		{observe.Rebalanced{Path: "/r", Generation: 6, Members: 2, Resources: 9, Moves: 3}, `INFO rebalanced path=/r generation=6 members=2 resources=9 moves=3 took=0s`},
+		{observe.CoordinationEnded{Path: "/r"}, `INFO "coordination ended" path=/r`},
+		{observe.AssignmentTaken{Path: "/r", Generation: 6, Resources: 5}, `INFO "assignment taken" path=/r generation=6 resources=5 took=0s`},
 		{observe.TaskChanged{Path: "/q", Task: "t", From: "assigned", To: "done", Attempt: 1}, `DEBUG "task changed" path=/q task=t from=assigned to=done attempt=1 took=0s`},
 		{observe.OutcomeUnknown{Recipe: "job", Path: "/j", Op: "scale", Err: context.Canceled}, `WARN "outcome unknown" recipe=job path=/j op=scale err="context canceled"`},
 		{observe.SessionChanged{Status: "connected", Before: "lost", Session: 255, Server: "z:1"}, `INFO "session connected" session=0xff server=z:1 before=lost took=0s`},

@@ -123,12 +123,9 @@ type MemberChanged struct {
 //   - In resource mode with Options.MaxMoves, each resource taken from a living member is
 //     owned by its new owner, or the move was replaced by a later assignment.
 //   - In resource mode without Options.MaxMoves, the assignment is written. The members
-//     take the resources as their former owners give them up; see the holds of the members.
+//     take the resources as their former owners give them up; see AssignmentTaken.
 //
 // With an Err, the coordinator has found no valid assignment, or has ended before.
-//
-// A process coordinates a group as long as it holds the Leadership whose path is that of the
-// group and "/clients".
 type Rebalanced struct {
 	// Path is the path of the group.
 	Path string
@@ -142,6 +139,34 @@ type Rebalanced struct {
 	// Took is the time from the change that called for the assignment.
 	Took time.Duration
 	Err  error
+}
+
+// CoordinationEnded is the event in which a process ceases to coordinate a group of package
+// rebalanser, or to try it: it is the last event of the group that the coordinator reports.
+type CoordinationEnded struct {
+	// Path is the path of the group.
+	Path string
+}
+
+// AssignmentTaken is the event in which a member of a group of package rebalanser has all
+// that it is assigned, and nothing else, after that was not so: each resource has been passed
+// to the handler, whose call has returned, and all other resources have been given back. A
+// member that ends before reports none.
+//
+// All resources of a rebalancing are owned when the last member has reported this event. In
+// resource mode without Options.MaxMoves that is after Rebalanced.Took, until the assignment is
+// written, and then the longest Took of the members. In the other modes, Rebalanced.Took
+// includes it, with MaxMoves but for resources that had no living owner.
+type AssignmentTaken struct {
+	// Path is the path of the group.
+	Path string
+	// Generation is the number of the member's newest assignment, and Resources the number
+	// of its resources.
+	Generation int64
+	Resources  int
+	// Took is the time since the member has read the assignment, or has lost a resource of
+	// it; in case of several, the first of them.
+	Took time.Duration
 }
 
 // TaskChanged is the event in which a client has changed the state of a task: the clients
@@ -218,17 +243,25 @@ func (MemberChanged) Name() string { return "member changed" }
 // Name is "rebalanced".
 func (Rebalanced) Name() string { return "rebalanced" }
 
+// Name is "coordination ended".
+func (CoordinationEnded) Name() string { return "coordination ended" }
+
+// Name is "assignment taken".
+func (AssignmentTaken) Name() string { return "assignment taken" }
+
 // Name is "task changed".
 func (TaskChanged) Name() string { return "task changed" }
 
-func (OutcomeUnknown) event()   {}
-func (RoundPassed) event()      {}
-func (BatchWritten) event()     {}
-func (TransactionEnded) event() {}
-func (CacheBegun) event()       {}
-func (CacheEnded) event()       {}
-func (CacheSynced) event()      {}
-func (CacheStale) event()       {}
-func (MemberChanged) event()    {}
-func (Rebalanced) event()       {}
-func (TaskChanged) event()      {}
+func (OutcomeUnknown) event()    {}
+func (RoundPassed) event()       {}
+func (BatchWritten) event()      {}
+func (TransactionEnded) event()  {}
+func (CacheBegun) event()        {}
+func (CacheEnded) event()        {}
+func (CacheSynced) event()       {}
+func (CacheStale) event()        {}
+func (MemberChanged) event()     {}
+func (Rebalanced) event()        {}
+func (CoordinationEnded) event() {}
+func (AssignmentTaken) event()   {}
+func (TaskChanged) event()       {}

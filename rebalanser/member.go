@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/zkrecipes/zkrecipes/election"
 	"github.com/zkrecipes/zkrecipes/internal/mailbox"
@@ -54,9 +55,12 @@ type member struct {
 	quitting, left bool
 	failure        error
 	// busy: it owned something when it began to give everything up.
-	busy      bool
-	fault     chan error // has a failure between calls until it is dealt with
-	leads     bool
+	busy  bool
+	fault chan error // has a failure between calls until it is dealt with
+	leads bool
+	// unsettled is since when the member does not have exactly what it is assigned; zero if
+	// it does, or gives everything up. It is noted for an observer.
+	unsettled time.Time
 	unplanned error // why the coordinator shares nothing out
 }
 
@@ -176,6 +180,7 @@ func (m *member) performActions(ctx context.Context) {
 		case <-m.box.Ready():
 			for _, happened := range m.box.Take() {
 				m.startActions(happened())
+				m.observeAssignment()
 			}
 		case <-over:
 			over = nil

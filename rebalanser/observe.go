@@ -81,6 +81,26 @@ func endResources(rs []*Resource, cause, err error) {
 	}
 }
 
+// observeAssignment reports that the member has exactly what it is assigned, if that has
+// become true.
+func (m *member) observeAssignment() {
+	to := m.g.client.Observer()
+	if to == nil {
+		return
+	}
+	generation, resources, settled := m.f.Newest()
+	switch {
+	case m.quitting:
+		m.unsettled = time.Time{}
+	case !settled && m.unsettled.IsZero():
+		m.unsettled = time.Now()
+	case settled && !m.unsettled.IsZero():
+		e := observe.AssignmentTaken{Path: m.g.Path(), Generation: generation, Resources: resources, Took: time.Since(m.unsettled)}
+		m.unsettled = time.Time{}
+		to.Observe(m.ctx, e)
+	}
+}
+
 // reporter reports the rebalancings of a coordinator to an observer, on the coordinator's
 // goroutine. A nil reporter does nothing.
 type reporter struct {
@@ -188,7 +208,8 @@ func (p *reporter) reportMoved(ctx context.Context, left []core.Move) {
 	}
 }
 
-// reportEnd reports the rebalancings that the coordinator has not ended, because of err.
+// reportEnd reports the rebalancings that the coordinator has not ended, because of err, and
+// its own end.
 func (p *reporter) reportEnd(ctx context.Context, err error) {
 	if p == nil {
 		return
@@ -196,6 +217,7 @@ func (p *reporter) reportEnd(ctx context.Context, err error) {
 	for _, r := range p.going {
 		p.report(ctx, r, err)
 	}
+	p.to.Observe(ctx, observe.CoordinationEnded{Path: p.path})
 }
 
 func (p *reporter) report(ctx context.Context, r rebalancing, err error) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 	"github.com/zkrecipes/zkrecipes/rebalanser/assignor"
@@ -23,6 +24,8 @@ type seen struct {
 	holds      map[uint64]observe.Hold // that have not ended
 	ended      []observe.HoldEnded
 	rebalanced []observe.Rebalanced
+	taken      []observe.AssignmentTaken
+	overs      int                   // ends of coordination
 	also       func(e observe.Event) // may be nil
 }
 
@@ -45,6 +48,10 @@ func (s *seen) Observe(_ context.Context, e observe.Event) {
 		s.ended = append(s.ended, e)
 	case observe.Rebalanced:
 		s.rebalanced = append(s.rebalanced, e)
+	case observe.AssignmentTaken:
+		s.taken = append(s.taken, e)
+	case observe.CoordinationEnded:
+		s.overs++
 	default:
 		also = nil
 	}
@@ -311,10 +318,13 @@ func TestEventsOfAMemberUnderEveryFault(t *testing.T) {
 			tr := trial(mode, "join, own, leave", func(context.Context, *play) error { return nil }, func(ctx context.Context, p *play) error {
 				m := p.join(ctx, "tested", p.party.Tested, rebalanser.Options{})
 				err := p.until(ctx, "it owns what there is", p.owns("tested", 4))
+				world.SleepContext(ctx, time.Second) // the assignment is taken once the handler has returned
 				return errors.Join(err, m.end())
 			})
 			tr.Shows = func(e observe.Event) bool {
 				switch e := e.(type) {
+				case observe.AssignmentTaken:
+					return true
 				case observe.HoldBegun:
 					return e.Kind == observe.Resource
 				case observe.HoldEnded:

@@ -126,6 +126,10 @@ func pathOf(e observe.Event) string {
 		return e.Path
 	case observe.Rebalanced:
 		return e.Path
+	case observe.CoordinationEnded:
+		return e.Path
+	case observe.AssignmentTaken:
+		return e.Path
 	case observe.TaskChanged:
 		return e.Path
 	}

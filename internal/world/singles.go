@@ -20,6 +20,16 @@ func (l *Ledger) enterSingle(e observe.Event) {
 			l.fault("no unknown outcome: %#v", e)
 		}
 		l.step(e, e.Op)
+	case observe.CoordinationEnded:
+		if e.Path == "" {
+			l.fault("no group: %#v", e)
+		}
+		l.step(e)
+	case observe.AssignmentTaken:
+		if e.Path == "" || e.Generation < 1 || e.Resources < 0 || e.Took < 0 {
+			l.fault("no assignment: %#v", e)
+		}
+		l.step(e)
 	case observe.TransactionEnded:
 		if e.Attempts < 0 || e.Unknown < 0 || e.Unknown > e.Attempts || e.Took < 0 || e.Attempts == 0 && e.Err == nil {
 			l.fault("no transaction: %#v", e)

@@ -46,6 +46,7 @@
 //	zkrecipes.cache.current          {cache}      up-down counter
 //	zkrecipes.cache.entries          {entry}      up-down counter
 //	zkrecipes.member.changes         {change}     counter: zkrecipes.change
+//	zkrecipes.assignment.duration    s            histogram
 //	zkrecipes.rebalance.duration     s            histogram: zkrecipes.result
 //	zkrecipes.rebalance.moves        {resource}   counter
 //	zkrecipes.rebalance.members      {member}     up-down counter

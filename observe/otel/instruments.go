@@ -8,10 +8,10 @@ import (
 
 // instruments are the metrics of an observer, but for those of sessions.
 type instruments struct {
-	waits, holds, batches, transactions, loads, rebalances, taskStates, heartbeats, requests metric.Float64Histogram
-	waiting, holding, caches, current, clients                                               metric.Int64UpDownCounter
-	rounds, operations, conflicts, unknown, unresolved, attempts                             metric.Int64Counter
-	memberChanges, moves, taskChanges, changes, trustLow                                     metric.Int64Counter
+	waits, holds, batches, transactions, loads, rebalances, assignments, taskStates, heartbeats, requests metric.Float64Histogram
+	waiting, holding, caches, current, clients                                                            metric.Int64UpDownCounter
+	rounds, operations, conflicts, unknown, unresolved, attempts                                          metric.Int64Counter
+	memberChanges, moves, taskChanges, changes, trustLow                                                  metric.Int64Counter
 }
 
 // maker makes instruments, and keeps their errors.
@@ -70,6 +70,7 @@ func newInstruments(meter metric.Meter) (*instruments, error) {
 		caches:        m.upDown("zkrecipes.cache.running", "{cache}", "Caches that run."),
 		current:       m.upDown("zkrecipes.cache.current", "{cache}", "Caches that are current."),
 		memberChanges: m.counter("zkrecipes.member.changes", "{change}", "Workers that joined, left or died."),
+		assignments:   m.histogram("zkrecipes.assignment.duration", "Time until a member had what it was assigned, and nothing else."),
 		rebalances:    m.histogram("zkrecipes.rebalance.duration", "Time until an assignment was carried out."),
 		moves:         m.counter("zkrecipes.rebalance.moves", "{resource}", "Resources that got another owner."),
 		taskChanges:   m.counter("zkrecipes.task.changes", "{change}", "Changes of tasks' states."),

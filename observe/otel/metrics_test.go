@@ -96,6 +96,7 @@ func everyEvent() []observe.Event {
 		observe.TransactionEnded{Attempts: 2, Unknown: 1, Err: session.ErrUnknownOutcome}, observe.TransactionEnded{Attempts: 1, Err: failed},
 		observe.CacheBegun{Path: "/t"}, observe.CacheSynced{Path: "/t"}, observe.CacheStale{Path: "/t"}, observe.CacheEnded{Path: "/t"},
 		observe.MemberChanged{Path: "/j", Change: "died"}, observe.Rebalanced{Path: "/r", Moves: 4, Members: 2, Resources: 7},
+		observe.CoordinationEnded{Path: "/other"}, observe.AssignmentTaken{Path: "/r", Took: time.Second},
 		observe.OutcomeUnknown{Recipe: "job", Path: "/j", Op: "scale", Err: session.ErrUnknownOutcome},
 		observe.TaskChanged{Path: "/q", From: "waiting", To: "done", Took: time.Second}, observe.TaskChanged{Path: "/q", To: "waiting"},
 		observe.SessionChanged{Client: 1, Status: "connected", Before: "connecting"}, observe.NoConnection{Client: 2, For: time.Minute},
@@ -139,7 +140,7 @@ func TestEveryEventIsCounted(t *testing.T) {
 		"wait.duration": 1, "wait.active": 0, "hold.duration": 1, "hold.active": 0, "barrier.rounds": 1,
 		"batch.duration": 1, "batch.operations": 3, "batch.conflicts": 2, "transaction.duration": 2, "transaction.attempts": 3,
 		"outcome.unknown": 2, "outcome.unresolved": 3, "cache.load.duration": 1, "cache.running": 0, "cache.current": 0, "cache.entries": 0,
-		"member.changes": 1, "rebalance.duration": 1, "rebalance.moves": 4, "rebalance.members": 2, "rebalance.resources": 7, "task.changes": 2, "task.state.duration": 1,
+		"member.changes": 1, "rebalance.duration": 1, "assignment.duration": 1, "rebalance.moves": 4, "rebalance.members": 2, "rebalance.resources": 7, "task.changes": 2, "task.state.duration": 1,
 		"session.clients": 1, "session.changes": 1, "session.holds": 1, "session.watches": 5, "session.deletions": 6,
 		"session.trust_low": 1, "session.heartbeat": 1, "db.client.operation.duration": 3,
 	}, got)
@@ -184,10 +185,8 @@ func TestTotalsOfCachesAndGroupsAreAddedUp(t *testing.T) {
 	}
 	want("rebalance.members", 4)
 	want("rebalance.resources", 14)
-	for _, path := range []string{"/b/clients", "/b/clients", "/a", "/c/clients"} { // the coordinator of b, and other leaders
-		h := observe.Hold{ID: 1, Kind: observe.Leadership, Path: path}
-		see(observe.HoldBegun{Hold: h})
-		see(observe.HoldEnded{Hold: h, End: observe.Released})
+	for _, path := range []string{"/b", "/b", "/c"} {
+		see(observe.CoordinationEnded{Path: path})
 	}
 	want("rebalance.members", 1)
 	want("rebalance.resources", 9)

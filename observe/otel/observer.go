@@ -87,9 +87,6 @@ func (o *Observer) Observe(ctx context.Context, e observe.Event) {
 		o.beginHold(ctx, e)
 	case observe.HoldEnded:
 		o.endHold(ctx, e)
-		if e.Kind == observe.Leadership {
-			o.sums.removeGroup(ctx, e.Path, func(group string) metric.MeasurementOption { return o.attributes("", group) })
-		}
 	case observe.RoundPassed:
 		o.m.rounds.Add(ctx, 1, o.attributes("", e.Path))
 		o.spanOf(e.Wait).SetAttributes(attribute.Int64("zkrecipes.round", e.Round), attribute.Int("zkrecipes.parties", e.Parties))
@@ -119,6 +116,10 @@ func (o *Observer) Observe(ctx context.Context, e observe.Event) {
 		if e.Err == nil {
 			o.sums.addGroup(ctx, e, o.attributes("", e.Path))
 		}
+	case observe.CoordinationEnded:
+		o.sums.removeGroup(ctx, e.Path, o.attributes("", e.Path))
+	case observe.AssignmentTaken:
+		o.m.assignments.Record(ctx, e.Took.Seconds(), o.attributes("", e.Path))
 	default:
 		o.observeSession(ctx, e)
 	}

@@ -2,7 +2,6 @@ package otel
 
 import (
 	"context"
-	"strings"
 	"sync"
 
 	"github.com/zkrecipes/zkrecipes/observe"
@@ -59,19 +58,14 @@ func (t *tallies) addGroup(ctx context.Context, e observe.Rebalanced, of metric.
 	}
 }
 
-// removeGroup counts the group off whose coordinator has held a leadership with this path until
-// now: another process coordinates the group next.
-func (t *tallies) removeGroup(ctx context.Context, leadership string, of func(group string) metric.MeasurementOption) {
-	group, ok := strings.CutSuffix(leadership, "/clients")
-	if !ok {
-		return
-	}
+// removeGroup counts a group off that this process no longer coordinates.
+func (t *tallies) removeGroup(ctx context.Context, path string, of metric.MeasurementOption) {
 	t.mu.Lock()
-	last, known := t.groups[group]
-	delete(t.groups, group)
+	last, known := t.groups[path]
+	delete(t.groups, path)
 	t.mu.Unlock()
 	if known {
-		t.members.Add(ctx, -int64(last.Members), of(group))
-		t.resources.Add(ctx, -int64(last.Resources), of(group))
+		t.members.Add(ctx, -int64(last.Members), of)
+		t.resources.Add(ctx, -int64(last.Resources), of)
 	}
 }

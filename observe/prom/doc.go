@@ -30,12 +30,13 @@
 //	zkrecipes_cache_stale_seconds{path}            gauge: how long the cache that is longest not current has not been, also before its first load; 0 while all are current
 //	zkrecipes_cache_entries{path}                  gauge: entries of the running caches when each was loaded last
 //	zkrecipes_cache_load_seconds{path}             histogram: time until a cache was current, again
-//	zkrecipes_member_changes_total{path,change}    counter: workers of a job that joined, left or died
+//	zkrecipes_member_changes_total{path,change}    counter: workers of a job that joined, left or died; failed and died are 0 from the first change of a worker on
 //	zkrecipes_rebalance_seconds{path,result}       histogram: assignments: ok or failed
 //	zkrecipes_rebalance_moves_total{path}          counter: resources that got another owner
+//	zkrecipes_assignment_seconds{path}             histogram: time until a member of a group had what it was assigned, and nothing else
 //	zkrecipes_rebalance_members{path}              gauge: members of a group at the last assignment, while this process coordinates it
 //	zkrecipes_rebalance_resources{path}            gauge: resources of a group at the last assignment, while this process coordinates it
-//	zkrecipes_task_changes_total{path,from,to}     counter: changes of tasks' states
+//	zkrecipes_task_changes_total{path,from,to}     counter: changes of tasks' states; those to failed and dead are 0 from the first change of a task on
 //	zkrecipes_task_state_seconds{path,state}       histogram: time that tasks were in a state, if it is known
 //	zkrecipes_clients{status}                      gauge: clients by the status of their session
 //	zkrecipes_session_changes_total{status}        counter: changes to that status

@@ -114,6 +114,25 @@ func TestRareEventsAreCountedFromZero(t *testing.T) {
 	}
 }
 
+// The first task that fails, and the first worker that dies, come after other changes.
+func TestFailuresOfTasksAndWorkersAreCountedFromZero(t *testing.T) {
+	o := prom.New(nil)
+	failures := func() map[string]float64 {
+		return map[string]float64{
+			"dead":   value(t, o, "task_changes_total", "from=assigned", "path=/q", "to=dead"),
+			"failed": value(t, o, "task_changes_total", "from=waiting", "path=/q", "to=failed"),
+			"died":   value(t, o, "member_changes_total", "change=died", "path=/j"),
+		}
+	}
+	require.Equal(t, map[string]float64{"dead": -1, "failed": -1, "died": -1}, failures(), "no series")
+	o.Observe(context.Background(), observe.TaskChanged{Path: "/q", Task: "t", To: "waiting"})
+	o.Observe(context.Background(), observe.MemberChanged{Path: "/j", Change: "joined"})
+	require.Equal(t, map[string]float64{"dead": 0, "failed": 0, "died": 0}, failures())
+	o.Observe(context.Background(), observe.TaskChanged{Path: "/q", Task: "t", From: "assigned", To: "dead", Attempt: 1})
+	o.Observe(context.Background(), observe.MemberChanged{Path: "/j", Change: "died"})
+	require.Equal(t, map[string]float64{"dead": 1, "failed": 0, "died": 1}, failures())
+}
+
 // A transaction whose function writes nothing has not failed.
 func TestDeclinedTransactionsAreNoFailures(t *testing.T) {
 	o := prom.New(nil)

@@ -1,7 +1,6 @@
 package prom
 
 import (
-	"strings"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -44,14 +43,11 @@ func (g *groups) add(e observe.Rebalanced, label string) {
 	}
 }
 
-// remove forgets the group whose coordinator has held a leadership with this path until now:
-// another process coordinates the group next.
-func (g *groups) remove(leadership string) {
-	if group, ok := strings.CutSuffix(leadership, "/clients"); ok {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		delete(g.last, group)
-	}
+// remove forgets a group that this process no longer coordinates.
+func (g *groups) remove(path string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.last, path)
 }
 
 // Describe describes the sums.

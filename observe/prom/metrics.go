@@ -18,6 +18,7 @@ type metrics struct {
 	memberChanges                  *prometheus.CounterVec
 	rebalances                     *prometheus.HistogramVec
 	moves                          *prometheus.CounterVec
+	assignments                    *prometheus.HistogramVec
 	taskChanges                    *prometheus.CounterVec
 	taskStates                     *prometheus.HistogramVec
 	clients                        *prometheus.GaugeVec
@@ -68,6 +69,7 @@ func newMetrics(buckets []float64) *metrics {
 	m.memberChanges = counter("member_changes_total", "Workers that joined, left or died.", path, "change")
 	m.rebalances = histogram("rebalance_seconds", "Time until an assignment was carried out.", path, result)
 	m.moves = counter("rebalance_moves_total", "Resources that got another owner.", path)
+	m.assignments = histogram("assignment_seconds", "Time until a member had what it was assigned, and nothing else.", path)
 	m.taskChanges = counter("task_changes_total", "Changes of tasks' states.", path, "from", "to")
 	m.taskStates = histogram("task_state_seconds", "Time that tasks were in a state.", path, "state")
 
@@ -79,6 +81,23 @@ func newMetrics(buckets []float64) *metrics {
 	m.requestTimes = histogram("request_seconds", "Time until the reply to a request.", "op")
 	m.countFromZero()
 	return m
+}
+
+// countMembersFromZero makes the counters of the rare changes of a job's workers, with the
+// first change that is seen.
+func (m *metrics) countMembersFromZero(path string) {
+	for _, change := range []string{"failed", "died"} {
+		m.memberChanges.WithLabelValues(path, change)
+	}
+}
+
+// countTasksFromZero makes the counters of the rare changes of a queue's tasks, with the first
+// change that is seen.
+func (m *metrics) countTasksFromZero(path string) {
+	for _, end := range []string{"failed", "dead"} {
+		m.taskChanges.WithLabelValues(path, "assigned", end)
+		m.taskChanges.WithLabelValues(path, "waiting", end)
+	}
 }
 
 // countFromZero makes the counters of rare events that have few labels: a counter that appears

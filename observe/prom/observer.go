@@ -91,7 +91,9 @@ func (o *Observer) Observe(_ context.Context, e observe.Event) {
 	case observe.CacheBegun, observe.CacheStale, observe.CacheEnded:
 		o.caches.observe(e, o.path)
 	case observe.MemberChanged:
-		o.m.memberChanges.WithLabelValues(o.path(e.Path), e.Change).Inc()
+		path := o.path(e.Path)
+		o.m.countMembersFromZero(path)
+		o.m.memberChanges.WithLabelValues(path, e.Change).Inc()
 	case observe.Rebalanced:
 		path := o.path(e.Path)
 		o.m.rebalances.WithLabelValues(path, resultLabel(e.Err)).Observe(e.Took.Seconds())
@@ -99,8 +101,13 @@ func (o *Observer) Observe(_ context.Context, e observe.Event) {
 		if e.Err == nil {
 			o.groups.add(e, path)
 		}
+	case observe.CoordinationEnded:
+		o.groups.remove(e.Path)
+	case observe.AssignmentTaken:
+		o.m.assignments.WithLabelValues(o.path(e.Path)).Observe(e.Took.Seconds())
 	case observe.TaskChanged:
 		path := o.path(e.Path)
+		o.m.countTasksFromZero(path)
 		o.m.taskChanges.WithLabelValues(path, e.From, e.To).Inc()
 		if e.From != "" && e.Took > 0 { // 0: not known
 			o.m.taskStates.WithLabelValues(path, e.From).Observe(e.Took.Seconds())
@@ -127,9 +134,6 @@ func (o *Observer) observeHold(e observe.Event) {
 		l := o.countBegin(holding, o.m.held, e.Kind, e.Path, e.ID, e.Begun)
 		o.m.losses.WithLabelValues(l.kind, l.path) // from 0
 	case observe.HoldEnded:
-		if e.Kind == observe.Leadership {
-			o.groups.remove(e.Path)
-		}
 		if l, known := o.end(holding, o.m.held, e.ID); known {
 			if e.End == observe.Lost {
 				o.m.losses.WithLabelValues(l.kind, l.path).Inc()

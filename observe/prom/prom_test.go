@@ -168,7 +168,7 @@ func everyEvent() []observe.Event {
 		observe.HoldBegun{Hold: h}, observe.HoldEnded{Hold: h, End: observe.HandedOver},
 		observe.RoundPassed{Path: "/b"}, observe.BatchWritten{Path: "/c", Operations: 1}, observe.TransactionEnded{Attempts: 1},
 		observe.CacheBegun{Cache: 1, Path: "/t"}, observe.CacheSynced{Cache: 1, Path: "/t"}, observe.CacheStale{Cache: 1, Path: "/t"}, observe.CacheEnded{Cache: 2}, observe.MemberChanged{Path: "/j", Change: "died"},
-		observe.Rebalanced{Path: "/r", Moves: 1}, observe.TaskChanged{Path: "/q", From: "queued", To: "done", Took: 1},
+		observe.Rebalanced{Path: "/r", Moves: 1}, observe.CoordinationEnded{Path: "/other"}, observe.AssignmentTaken{Path: "/r", Took: 1}, observe.TaskChanged{Path: "/q", From: "queued", To: "done", Took: 1},
 		observe.SessionChanged{Status: "connected", Before: "connecting"}, observe.NoConnection{For: time.Second},
 		observe.OutcomeUnknown{Recipe: "job", Path: "/j", Op: "scale", Err: session.ErrUnknownOutcome},
 		observe.TrustLow{}, observe.HeartbeatEnded{}, observe.SessionSampled{Client: 1, Holds: 1},

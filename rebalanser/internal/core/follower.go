@@ -148,6 +148,12 @@ func (f *Follower) Lost() []string {
 // Phases says where each resource is.
 func (f *Follower) Phases() map[string]Phase { return maps.Clone(f.phases.of) }
 
+// Newest is the generation of the shard, and the number of its resources; settled if
+// this client runs all of them, and has nothing else.
+func (f *Follower) Newest() (generation int64, resources int, settled bool) {
+	return f.shard.Generation, len(f.shard.Resources), f.isSettled()
+}
+
 // Missing is how many resources the shard names that are not owned yet, if nothing else
 // is started before they are.
 func (f *Follower) Missing() int {
