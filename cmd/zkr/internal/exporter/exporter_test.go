@@ -344,6 +344,31 @@ func TestManyPathsShareSeries(t *testing.T) {
 	require.InDelta(t, 24, got[others], 0)
 }
 
+// An exporter that is started again gives labels to other things than before. An election
+// that had one must keep it: the alert takes an election without a series for one without
+// candidates.
+func TestElectionsAreTheFirstToHaveSeriesAtTheStart(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "/", 3)
+	for i := range 5 {
+		_, err := lock.New(s.client, fmt.Sprintf("/a%d", i), nil).Lock(s.ctx)
+		require.NoError(t, err)
+	}
+	_, err := counter.New(s.client, "/b", nil).Add(s.ctx, 3)
+	require.NoError(t, err)
+	_, err = election.New(s.client, "/z", nil).Campaign(s.ctx)
+	require.NoError(t, err)
+	s.e = exporter.New("/", 3)
+	s.follow(s.e, s.connect())
+	got := s.eventually(func(got map[string]float64) bool {
+		return got[`things{kind="mutex"}`] == 5 && got[`things{kind="election"}`] == 1
+	})
+	require.InDelta(t, 1, got[`holders{kind="election",path="/z"}`], 0)
+	require.InDelta(t, 3, got[`counter_value{path="/b"}`], 0)
+	require.InDelta(t, 1, got[`holders{kind="mutex",path="/a0"}`], 0)
+	require.InDelta(t, 4, got[`holders{kind="mutex",path="other"}`], 0)
+}
+
 func TestNamesFollowTheConventions(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "/", 10)

@@ -58,6 +58,7 @@ func (e *Exporter) seriesOf(v *ui.View, now time.Time) *batch {
 		b.labels.keep(path) // also while there is no candidate
 	}
 	b.labels.end()
+	b.labelByKind(v.Things)
 
 	b.add(znodesDesc, float64(v.Nodes))
 	b.add(ephemeralsDesc, float64(v.Ephemeral))
@@ -84,6 +85,26 @@ func (e *Exporter) seriesOf(v *ui.View, now time.Time) *batch {
 	e.terms.changes.addTo(b, changesDesc)
 	e.moves.total.addTo(b, movesDesc)
 	return b
+}
+
+// labelByKind gives labels to those that have none, elections first and locks last. The alert
+// on an election whose series has gone takes an exporter that was started again, and that
+// gives the label to another thing, for an election without candidates.
+func (b *batch) labelByKind(things []*recognize.Thing) {
+	var others, locks []*recognize.Thing
+	for _, t := range things {
+		switch t.Kind {
+		case recognize.Election:
+			b.labels.of(t.Path)
+		case recognize.Mutex, recognize.RWLock, recognize.Semaphore:
+			locks = append(locks, t)
+		default:
+			others = append(others, t)
+		}
+	}
+	for _, t := range append(others, locks...) {
+		b.labels.of(t.Path)
+	}
 }
 
 // pathLabel is the label of a path. A label must be UTF-8, and clients may write anything.

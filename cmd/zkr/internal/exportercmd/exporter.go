@@ -39,7 +39,8 @@ that no old value looks like a new one. /healthz then answers 503, and 200 other
 
 Each path is a value of a label, and costs memory in the metrics store. The first
 --max-paths things have series of their own, and keep them while they exist. Further
-things share series with the path "other".
+things share series with the path "other". Of things found at the same time, as at the
+start, elections are the first and locks the last.
 
 Without --allow-remote, only this machine can reach the metrics. --web-config names a
 file of the Prometheus exporter toolkit with TLS and basic authentication, which is read
