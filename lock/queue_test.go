@@ -19,6 +19,7 @@ func suiteContender(o *lock.Options) func(c *session.Client, path string) queuet
 			Enters:   map[string]func(context.Context) error{"All": queuetest.Failing(lock.All(m).Lock)},
 			Breakers: queuetest.Breaking(m.Contenders, m.Break), Breaks: queuetest.Records(m.Breaks, suiteBreak),
 			FindBreak: queuetest.Finding((*lock.Held).Broken, suiteBreak),
+			Askers:    queuetest.Asking(m.Contenders, m.Revoke), AwaitRevocation: queuetest.Listening((*lock.Held).AwaitRevocation),
 		}
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
+	"github.com/zkrecipes/zkrecipes/internal/revocation"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -26,10 +26,7 @@ func (m *Mutex) Revoke(ctx context.Context, c Contender) error {
 		err = fmt.Errorf("%w: the contender %q is not in the queue of this lock", ErrInvalidArgument, c.Path)
 	}
 	if err == nil {
-		err = m.client.Retry(ctx, func(s *session.Session) error {
-			_, err := s.Set(ctx, c.Path, []byte(lockformat.RevokeData), -1)
-			return err
-		})
+		err = revocation.Ask(ctx, m.client, c.Path)
 	}
 	if errors.Is(err, session.ErrNoNode) {
 		err = fmt.Errorf("%w: %w", ErrNotHeld, err)
@@ -48,27 +45,12 @@ func (m *Mutex) Revoke(ctx context.Context, c Contender) error {
 // The call ends with the hold, with the cause of the hold's end, and with ctx.
 func (h *Held) AwaitRevocation(ctx context.Context) error {
 	h = receiver.OrZero(h)
-	if err := holding.BeginHeld(ctx, h.lock != nil, "lock.Held", "lock.Mutex", ErrInvalidArgument); err != nil {
+	err := holding.BeginHeld(ctx, h.lock != nil, "lock.Held", "lock.Mutex", ErrInvalidArgument)
+	if err == nil {
+		err = revocation.Await(ctx, h.ctx, h.Session(), h.Path())
+	}
+	if err != nil {
 		return failure(ctx, "await revocation", h.lockPath(), err)
 	}
-	both, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) })()
-	for {
-		data, _, w, err := h.Session().GetW(both, h.Path())
-		switch {
-		case err == nil && string(data) == lockformat.RevokeData:
-			w.Stop()
-			return nil
-		case err == nil:
-			_, err = w.Wait(both)
-			w.Stop()
-		}
-		if h.ctx.Err() != nil {
-			err = context.Cause(h.ctx)
-		}
-		if err != nil {
-			return failure(ctx, "await revocation", h.lockPath(), err)
-		}
-	}
+	return nil
 }

@@ -13,7 +13,7 @@ var (
 	// excludes the caller.
 	ErrBusy = errors.New("the lock is held, or another contender waits for it")
 	// ErrNotHeld: the hold to release or downgrade was released or downgraded before, or the
-	// contender of a Break holds no more.
+	// contender of a Break holds no more, or that of a Revoke has gone.
 	ErrNotHeld = errors.New("not held: it was released or downgraded before")
 	// ErrWithdrawn: the place in the queue was withdrawn.
 	ErrWithdrawn = errors.New("the place in the queue was withdrawn")

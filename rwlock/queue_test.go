@@ -19,6 +19,7 @@ func queueTarget(contender func(m *rwlock.RWMutex) queuetest.Contender) queuetes
 			k.Count = queuetest.Counting(m.Contenders)
 			k.Breakers, k.Breaks = queuetest.Breaking(m.Contenders, m.Break), queuetest.Records(m.Breaks, suiteBreak)
 			k.FindBreak = queuetest.Finding((*rwlock.Held).Broken, suiteBreak)
+			k.Askers, k.AwaitRevocation = queuetest.Asking(m.Contenders, m.Revoke), queuetest.Listening((*rwlock.Held).AwaitRevocation)
 			return k
 		}
 	}

@@ -269,7 +269,7 @@ func TestWrongArgumentsOfAllCommandsAreRefused(t *testing.T) {
 // read only
 var everyCommand = []string{
 	"doctor", "doctor /a --no-write", "doctor --failover",
-	"lock /a -- true", "lock ls", "lock ls /a", "lock revoke /a", "lock break /a --reason r --yes", "rwlock read /a -- true", "rwlock write /a -- true", "rwlock ls /a", "rwlock break /a --reason r --yes",
+	"lock /a -- true", "lock ls", "lock ls /a", "lock revoke /a", "lock break /a --reason r --yes", "rwlock read /a -- true", "rwlock write /a -- true", "rwlock ls /a", "rwlock revoke /a", "rwlock break /a --reason r --yes",
 	"elect /a -- true", "elect /a --again -- true", "elect ls /a", "elect watch /a", "elect depose /a --reason r --yes",
 	"barrier await /a -n 1", "barrier enter /a -n 1 -- true", "barrier ls /a",
 	"barrier gate set /a", "barrier gate remove /a", "barrier gate wait /a", "barrier gate show /a",

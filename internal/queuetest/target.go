@@ -48,6 +48,10 @@ type Contender struct {
 	Breakers  func(ctx context.Context) ([]BreakHold, error)
 	FindBreak func(ctx context.Context, h Held) (Break, bool, error)
 	Breaks    func(ctx context.Context) ([]Break, error)
+	// Askers are calls that ask the listed contenders to give back, and AwaitRevocation waits
+	// for that; nil: the recipe has no such calls.
+	Askers          func(ctx context.Context) ([]func(context.Context) error, error)
+	AwaitRevocation func(ctx context.Context, h Held) error
 	// Enters has further calls that create a contender's znode, and Reads those that
 	// only read.
 	Enters, Reads map[string]func(ctx context.Context) error
@@ -161,7 +165,7 @@ type scenario func(t *testing.T, tg Target)
 // scenarios are all tests of the suite, by name.
 func scenarios() map[string]scenario {
 	all := map[string]scenario{}
-	for _, family := range []map[string]scenario{losses(), calls(), breaks(), strangers(), leftovers(), faults(), costs(), places(), withdrawals()} {
+	for _, family := range []map[string]scenario{losses(), calls(), breaks(), revocations(), strangers(), leftovers(), faults(), costs(), places(), withdrawals()} {
 		maps.Copy(all, family)
 	}
 	return all

@@ -45,7 +45,7 @@ const (
 	DirLeases = "leases"
 )
 
-// RevokeData in the znode of a mutex's contender asks the contender to give the lock back
+// RevokeData in the znode of a mutex's or read/write lock's contender asks the contender to give the lock back
 // (Curator's LockInternals.REVOKE_MESSAGE).
 const RevokeData = "__REVOKE__"
 

@@ -27,7 +27,9 @@ interface Turn {
         String id = with.path("who").asText("java");
         switch (recipe) {
             case "mutex": return new Mutex(client, path);
-            case "revocable": return new Revocable(client, path);
+            case "revocable": return Revocable.of(new Mutex(client, path));
+            case "revocable read": return new ReadWrite(client, path).revocableReading();
+            case "revocable write": return new ReadWrite(client, path).revocableWriting();
             case "read": return new ReadWrite(client, path).new Reading();
             case "write": return new ReadWrite(client, path).new Writing();
             case "downgrade": return new ReadWrite(client, path).new Downgrading();
@@ -57,15 +59,18 @@ interface Turn {
         }
     }
 
-    /** A mutex whose holder is told when it is asked to release. */
-    final class Revocable extends InterProcessMutex implements Turn {
-        private final CuratorFramework client;
+    /** A lock whose holder is told when it is asked to release. */
+    final class Revocable implements Turn {
+        private final Turn turn;
         private volatile boolean asked;
 
-        Revocable(CuratorFramework client, String path) {
-            super(client, path);
-            this.client = client;
-            makeRevocable(lock -> asked = true);
+        Revocable(Turn turn, InterProcessMutex lock) {
+            this.turn = turn;
+            lock.makeRevocable(each -> asked = true);
+        }
+
+        static Revocable of(Mutex mutex) {
+            return new Revocable(mutex, mutex);
         }
 
         boolean isAsked() {
@@ -73,12 +78,11 @@ interface Turn {
         }
 
         public long enter() throws Exception {
-            acquire();
-            return Clients.token(client, getLockPath());
+            return turn.enter();
         }
 
         public void leave() throws Exception {
-            release();
+            turn.leave();
         }
     }
 
@@ -91,6 +95,14 @@ interface Turn {
             this.client = client;
             write = new Write(client, path);
             read = new Read(client, path, write);
+        }
+
+        Turn revocableReading() {
+            return new Revocable(new Reading(), read);
+        }
+
+        Turn revocableWriting() {
+            return new Revocable(new Writing(), write);
         }
 
         /** Curator shows the path of a node to those that extend its lock. */

@@ -35,7 +35,7 @@ func (a *app) rwlock() *cobra.Command {
 			"  zkr rwlock write /locks/db -- ./migrate\n" +
 			"  zkr rwlock ls /locks/db",
 	}, a.rwlockRun("read", "Run a command while holding the lock PATH together with other readers"),
-		a.rwlockRun("write", "Run a command while holding the lock PATH alone"), a.rwlockList(), a.breakLock())
+		a.rwlockRun("write", "Run a command while holding the lock PATH alone"), a.rwlockList(), a.revoke(), a.breakLock())
 }
 
 // rwlockSpec has the arguments of "zkr rwlock read" and "zkr rwlock write".
@@ -44,7 +44,9 @@ type rwlockSpec struct {
 	path   string
 	write  bool
 	layout string
-	opts   rwlock.Options
+	// revocable: the command ends when another client asks for the lock.
+	revocable bool
+	opts      rwlock.Options
 }
 
 func (a *app) rwlockRun(mode, short string) *cobra.Command {
@@ -73,6 +75,7 @@ func (a *app) rwlockRun(mode, short string) *cobra.Command {
 	f.StringVar(&e.opts.ID, "id", "", "`text` that describes the contender to people; default: host:pid")
 	f.StringVar(&e.layout, "layout", "curator", "the znodes' `layout`: curator or kazoo")
 	cli.OneOf(cmd, "layout", "curator", "kazoo")
+	f.BoolVar(&e.revocable, "revocable", false, "end the command with TERM when another client asks for the lock: \"zkr rwlock revoke\", or Curator's Revoker")
 	return cmd
 }
 
@@ -105,7 +108,11 @@ func (e *rwlockSpec) lock(ctx context.Context, client *session.Client) (*supervi
 	if err != nil {
 		return nil, err
 	}
-	return &supervise.Hold{Holdable: h, Token: h.Token(), Vars: []string{"ZKR_LOCK_MODE=" + mode}, Release: h.Unlock, TakenBy: takeaway.By(h.Broken, readBreak)}, nil
+	hold := &supervise.Hold{Holdable: h, Token: h.Token(), Vars: []string{"ZKR_LOCK_MODE=" + mode}, Release: h.Unlock, TakenBy: takeaway.By(h.Broken, readBreak)}
+	if e.revocable {
+		hold.AwaitRequest = h.AwaitRevocation
+	}
+	return hold, nil
 }
 
 func (e *rwlockSpec) list(ctx context.Context, client *session.Client) ([]rwlock.Contender, error) {
@@ -157,14 +164,11 @@ func (a *app) rwlockList() *cobra.Command {
 			list := make([]Sharer, 0, len(found))
 			for i, c := range found {
 				one := Sharer{
-					Place: i + 1, State: "waits", Mode: "read", ID: cli.AsText(c.Data), Token: c.Token,
+					Place: i + 1, State: "waits", Mode: modeOf(c), ID: cli.AsText(c.Data), Token: c.Token,
 					Session: cli.SessionID(c.Session), Since: c.Since, Path: args[0] + "/" + c.Name,
 				}
 				if c.Holds {
 					one.State = "holds"
-				}
-				if c.Exclusive {
-					one.Mode = "write"
 				}
 				list = append(list, one)
 			}
