@@ -58,7 +58,7 @@ func (f *finder) restore() {
 		return f.full.Replace(withoutServers(nodes), past, f.at.Time)
 	})
 	r.know = *f.full.Fork()
-	r.know.OnlyThings = true
+	r.know.OnlyThings, r.know.Late = true, r.lines.take
 }
 
 // options are those of the reader.

@@ -19,7 +19,7 @@ type part struct {
 func partsOf(t *recognize.Thing) (out []part) {
 	as := t.Kind.MemberRole()
 	for _, c := range t.Queue {
-		out = append(out, part{znode: c.Path, name: c.ID, as: c.RoleIn(t.Kind), session: c.Session, has: c.Holds, token: c.Token, permits: c.Permits})
+		out = append(out, contenderPart(t.Kind, c))
 	}
 	for _, m := range t.Members {
 		out = append(out, memberPart(m, cmp.Or(as, "is in"), true))
@@ -50,6 +50,10 @@ func partsOf(t *recognize.Thing) (out []part) {
 		out = append(out, ownersOf(t.Shares)...)
 	}
 	return out
+}
+
+func contenderPart(k recognize.Kind, c *recognize.Contender) part {
+	return part{znode: c.Path, name: c.ID, as: c.RoleIn(k), session: c.Session, has: c.Holds, token: c.Token, permits: c.Permits}
 }
 
 func memberPart(m recognize.Member, as string, has bool) part {

@@ -15,53 +15,6 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 )
 
-// Options are the optional arguments of NewReader. nil means all defaults.
-type Options struct {
-	// Until ends the reading before the first transaction after a moment; default: at the
-	// end of the logs.
-	Until time.Time
-	// Began, Granted and Ended are called by Run in the order of the transactions, Ended also
-	// at the end for stays that last, with Stay.Ended nil.
-	Began, Granted, Ended func(*Stay)
-	// Thing is called with each thing that comes or changes, and the moment.
-	Thing func(*recognize.Thing, Moment)
-	// Herd is called with each herd; nil if they are not looked for.
-	Herd func(Herd)
-	// Report receives what the readers of the files find.
-	Report func(txnlog.Finding)
-
-	// steps is called with each step; nil for none.
-	steps steps
-}
-
-// steps are the steps of a Reader.
-type steps interface {
-	// begin is called when the first state exists.
-	begin(at Moment, nodes map[string]*recognize.Node)
-	// before is called before each later transaction is applied. The reading ends if the
-	// result is false.
-	before(txn *txnlog.Txn) bool
-	// after is called with the znodes that the transaction has changed; nil for deleted ones.
-	after(changed map[string]*recognize.Node)
-}
-
-// Summary is what a Reader has read.
-type Summary struct {
-	// First is the first state, Last the last transaction that was read.
-	First Moment
-	Last  Moment
-	// Recorded is true for a recording, whose transactions are changes that were seen.
-	Recorded bool
-	// Root is the path at and below which the znodes are known.
-	Root string
-	// Snapshot is the file of the first state; empty if the logs begin with the ensemble.
-	Snapshot string
-	// Transactions counts all that were read, and Changes those that changed something at
-	// or below the root.
-	Transactions int64
-	Changes      int64
-}
-
 // Reader reads the history of the znodes at and below a root. One goroutine at a time may
 // use a Reader, except for Progress.
 type Reader struct {
@@ -71,6 +24,7 @@ type Reader struct {
 	start  *start
 	know   recognize.Recognizer
 	stays  stays
+	lines  *lines
 	breaks *breaks // of a recording, or nil
 	herds  *herds  // nil if they are not looked for
 	sum    Summary
@@ -135,6 +89,7 @@ func NewRecordingReader(ctx context.Context, root string, folder *recording.Fold
 
 // readRecording makes the source of a recording.
 func (r *Reader) readRecording(ctx context.Context, folder *recording.Folder) *ahead {
+	r.lines.off = true // a znode may be seen after later ones
 	src := newAhead(ctx, folder, r.o.Report)
 	r.breaks = &breaks{known: map[string]*seenBreak{}, ahead: src}
 	r.stays.findBreak = r.breaks.find
@@ -159,6 +114,9 @@ func newReader(root string, o *Options) *Reader {
 		r.o.Report = func(txnlog.Finding) {}
 	}
 	r.stays = stays{open: map[place]*Stay{}, of: map[string]map[place]bool{}, began: r.o.Began, granted: r.o.Granted, ended: r.o.Ended, findBreak: loggedBreak}
+	r.lines = newLines(r)
+	r.lines.off = r.o.whole
+	r.know.Late = r.lines.take
 	return r
 }
 
@@ -254,7 +212,11 @@ func (r *Reader) applyTxn(txn *txnlog.Txn) bool {
 	}
 	if len(changed) > 0 {
 		r.sum.Changes++
-		r.step(r.know.Update(changed, recognize.Past{}, txn.Time), at, txn)
+		if r.know.IsDue(txn.Time) || !r.lines.apply(changed, at, txn) {
+			r.lines.settle(changed)
+			r.step(r.know.Update(changed, recognize.Past{}, txn.Time), at, txn)
+		}
+		r.lines.now = txn.Time
 	}
 	if r.o.steps != nil {
 		r.o.steps.after(changed)
@@ -264,7 +226,7 @@ func (r *Reader) applyTxn(txn *txnlog.Txn) bool {
 
 // beginState makes the first state.
 func (r *Reader) beginState(at Moment) {
-	r.began, r.sum.First = true, at
+	r.began, r.sum.First, r.lines.now = true, at, at.Time
 	nodes := r.know.Replace(valuesInOrder(r.tree.nodes), recognize.Past{}, at.Time)
 	r.step(nodes, at, nil)
 	if r.o.steps != nil {
@@ -284,6 +246,7 @@ func valuesInOrder(nodes map[string]*recognize.Node) iter.Seq[*recognize.Node] {
 
 func (r *Reader) step(d recognize.Delta, at Moment, txn *txnlog.Txn) {
 	r.stays.step(d, r.tree, at, txn)
+	r.lines.follow(d)
 	if r.o.Thing != nil {
 		for _, t := range d.Come {
 			r.o.Thing(t, at)

@@ -24,6 +24,10 @@ type stays struct {
 // place identifies a stay among those that last.
 type place struct{ thing, znode, resource string }
 
+func comparePlaces(a, b place) int {
+	return cmp.Or(cmp.Compare(a.thing, b.thing), cmp.Compare(a.znode, b.znode), cmp.Compare(a.resource, b.resource))
+}
+
 func (s *Stay) place() place { return place{s.Path, s.Znode, s.Resource} }
 
 // step takes what a transaction has changed. The first state has no transaction: what has been
@@ -70,9 +74,7 @@ func sortedPlaces(all map[place]bool) []place {
 	for p := range all {
 		out = append(out, p)
 	}
-	slices.SortFunc(out, func(a, b place) int {
-		return cmp.Or(cmp.Compare(a.thing, b.thing), cmp.Compare(a.znode, b.znode), cmp.Compare(a.resource, b.resource))
-	})
+	slices.SortFunc(out, comparePlaces)
 	return out
 }
 

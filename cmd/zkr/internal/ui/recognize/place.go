@@ -63,10 +63,7 @@ func (u *revision) markWithin(path string) {
 
 // markFamily marks the family of a node to be recognized again.
 func (u *revision) markFamily(path string) {
-	if path != "/" {
-		path = childPath(parentPath(path), baseName(path[strings.LastIndexByte(path, '/')+1:]))
-	}
-	u.families[path] = true
+	u.families[FamilyOf(path)] = true
 }
 
 // touchParent finds out whether a plain node may be no longer plain because of a change at
@@ -133,12 +130,15 @@ func looksDeeper(s *spot) bool {
 
 // probePlain tries to recognize plain nodes again, and marks the families of
 // recognized nodes. The result itself changes nothing before the family is
-// recognized again: no node is open.
-func (u *revision) probePlain() {
+// recognized again: no node is open. It reports whether there are any.
+func (u *revision) probePlain() (marked bool) {
 	for _, path := range slices.Sorted(maps.Keys(u.probes)) {
 		s := u.top.find(path)
 		if s != nil && !u.families[path] && u.recognizeNode(s) != nil {
 			u.markFamily(path)
+			marked = true
 		}
 	}
+	clear(u.probes)
+	return marked
 }

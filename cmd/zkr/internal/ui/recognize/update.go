@@ -24,12 +24,17 @@ type Recognizer struct {
 	// OnlyThings leaves out what a Delta does not need: worlds have nodes only, and things
 	// have no hints. An update then takes as long as the changes need, in a world of any size.
 	OnlyThings bool
+	// Late returns changes in a family, and below it, that were kept back as they are those of
+	// a Line, and gives the Line up; nil if nothing is kept back. An update calls Late before it
+	// recognizes what may depend on such changes. Newer ones of the update replace them.
+	Late func(family string) map[string]*Node
 
 	world *World
 	gen   int
 	// due says when families are to be recognized again, by their paths, although nothing
-	// has changed.
-	due map[string]time.Time
+	// has changed. firstDue is not after the first of them; zero if there is none.
+	due      map[string]time.Time
+	firstDue time.Time
 }
 
 // Fork returns a recognizer with the same world. Updates of one do not change the world of the
@@ -56,7 +61,9 @@ type revision struct {
 	changes map[string]*Node
 
 	probes, families map[string]bool
-	come, gone       []*Thing
+	// settled are the families of which no change is kept back.
+	settled    map[string]bool
+	come, gone []*Thing
 	// lost and won are the former and the present holdings of sessions in the
 	// families recognized again; touched are these sessions.
 	lost    map[SessionID]map[string]bool
@@ -96,20 +103,15 @@ func (r *Recognizer) Update(changes map[string]*Node, past Past, now time.Time) 
 	w := *old
 	u := &revision{
 		looker: &looker{top: old.top, past: past, now: now, gen: r.gen}, r: r, w: &w, old: old.top,
-		probes: map[string]bool{}, families: map[string]bool{}, touched: map[SessionID]bool{},
+		probes: map[string]bool{}, families: map[string]bool{}, settled: map[string]bool{}, touched: map[SessionID]bool{},
 	}
-	u.applyChanges(changes)
-	u.plantChanges()
-	for path := range u.changes {
-		u.markChanged(path)
-	}
-	for path, at := range r.due {
-		if !at.After(now) {
-			delete(r.due, path)
-			u.markWithin(path)
+	u.takeChanges(changes)
+	u.markDue()
+	for more := true; more; {
+		for u.takeLate(changes) {
 		}
+		more = u.probePlain()
 	}
-	u.probePlain()
 	u.recognizeAgain()
 	if !r.OnlyThings {
 		u.updateHints() // hints need the sessions; a thing with a changed hint is recognized again
@@ -122,6 +124,15 @@ func (r *Recognizer) Update(changes map[string]*Node, past Past, now time.Time) 
 	slices.SortFunc(u.come, byPath)
 	slices.SortFunc(u.gone, byPath)
 	return Delta{World: &w, Come: u.come, Gone: u.gone}
+}
+
+// takeChanges puts changes into the tree, and marks what is to be recognized.
+func (u *revision) takeChanges(changes map[string]*Node) {
+	u.applyChanges(changes)
+	u.plantChanges()
+	for path := range u.changes {
+		u.markChanged(path)
+	}
 }
 
 // applyChanges keeps the real changes, and counts.
@@ -243,7 +254,7 @@ func (u *revision) recognizeFamily(path string) (gone, come []*Thing) {
 		if u.r.due == nil {
 			u.r.due = map[string]time.Time{}
 		}
-		u.r.due[path] = u.until
+		u.r.noteDue(path, u.until)
 	}
 	return gone, u.told
 }
