@@ -1,8 +1,6 @@
 package history
 
 import (
-	"maps"
-
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/txnlog"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 )
@@ -35,16 +33,16 @@ func (b *builder) options() *Options {
 			if !s.Has() {
 				b.note(Came, s)
 			}
-			b.keep(s, s)
+			b.keep(s, s, true)
 		},
 		Granted: func(s *Stay) {
 			b.note(Granted, s)
-			b.keep(s, s)
+			b.keep(s, s, false)
 		},
 		Ended: func(s *Stay) {
 			if s.Ended != nil {
 				b.note(Ended, s)
-				b.keep(s, nil)
+				b.keep(s, nil, false)
 			}
 		},
 		Report: b.remark,
@@ -64,13 +62,13 @@ func (b *builder) remark(f txnlog.Finding) {
 	b.remarks = append(b.remarks, r)
 }
 
-// keep notes that a stay lasts, or has ended.
-func (b *builder) keep(s, lasts *Stay) {
+// keep notes that a stay lasts, or has ended. fresh: it has begun.
+func (b *builder) keep(s, lasts *Stay, fresh bool) {
 	if lasts != nil {
 		c := *lasts // the reader changes it later
 		lasts = &c
 	}
-	b.making().open[s.place()] = lasts
+	b.making().open.put(s.place(), lasts, fresh)
 }
 
 // note notes an event. The stays of the first state began before.
@@ -97,7 +95,9 @@ func (b *builder) making() *checkpoint { return b.all[len(b.all)-1] }
 // begin takes the first state.
 func (b *builder) begin(at Moment, nodes map[string]*recognize.Node) {
 	b.begun, b.at = true, at
-	maps.Copy(b.making().nodes, nodes)
+	for path, n := range nodes {
+		b.making().nodes.put(path, n, true)
+	}
 	b.cut(spot{})
 }
 
@@ -137,7 +137,12 @@ func (b *builder) before(txn *txnlog.Txn) bool {
 }
 
 // after takes the changed znodes.
-func (b *builder) after(changed map[string]*recognize.Node) { maps.Copy(b.making().nodes, changed) }
+func (b *builder) after(changed map[string]*recognize.Node, fresh map[string]bool) {
+	nodes := b.making().nodes
+	for path, n := range changed {
+		nodes.put(path, n, fresh[path])
+	}
+}
 
 // finish returns the checkpoints.
 func (b *builder) finish() []*checkpoint { return b.all[:len(b.all)-1] }

@@ -102,7 +102,7 @@ func (f *finder) before(txn *txnlog.Txn) bool {
 	return true
 }
 
-func (f *finder) after(changed map[string]*recognize.Node) {
+func (f *finder) after(changed map[string]*recognize.Node, _ map[string]bool) {
 	if f.state == nil {
 		maps.Copy(f.changes, changed)
 	}

@@ -37,7 +37,8 @@ type steps interface {
 	// result is false.
 	before(txn *txnlog.Txn) bool
 	// after is called with the znodes that the transaction has changed; nil for deleted ones.
-	after(changed map[string]*recognize.Node)
+	// Those in fresh were not there before it.
+	after(changed map[string]*recognize.Node, fresh map[string]bool)
 }
 
 // Summary is what a Reader has read.

@@ -219,7 +219,7 @@ func (r *Reader) applyTxn(txn *txnlog.Txn) bool {
 		r.lines.now = txn.Time
 	}
 	if r.o.steps != nil {
-		r.o.steps.after(changed)
+		r.o.steps.after(changed, r.tree.fresh)
 	}
 	return true
 }

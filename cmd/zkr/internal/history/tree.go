@@ -16,10 +16,12 @@ type tree struct {
 	nodes map[string]*recognize.Node
 	// owned are the ephemeral znodes of sessions.
 	owned map[int64]map[string]bool
+	// fresh are the znodes of the last transaction that were not there before it.
+	fresh map[string]bool
 }
 
 func newTree(root string) *tree {
-	return &tree{root: root, nodes: map[string]*recognize.Node{}, owned: map[int64]map[string]bool{}}
+	return &tree{root: root, nodes: map[string]*recognize.Node{}, owned: map[int64]map[string]bool{}, fresh: map[string]bool{}}
 }
 
 // within reports whether a path is at or below the root.
@@ -80,6 +82,7 @@ func (t *tree) apply(txn *txnlog.Txn) map[string]*recognize.Node {
 		return nil
 	}
 	changed := map[string]*recognize.Node{}
+	clear(t.fresh)
 	for i := range txn.Changes {
 		switch ch := &txn.Changes[i]; {
 		case ch.Type == txnlog.TypeCloseSession && !txn.PathsKnown:
@@ -90,6 +93,7 @@ func (t *tree) apply(txn *txnlog.Txn) map[string]*recognize.Node {
 		case !t.within(ch.Path):
 		case ch.Stat != nil: // in a recording
 			n := known(ch.Path, ch.Data, ch.Size, *ch.Stat)
+			t.noteFresh(ch.Path, changed)
 			t.remove(ch.Path)
 			t.put(n)
 			changed[ch.Path] = n
@@ -116,8 +120,16 @@ func (t *tree) create(txn *txnlog.Txn, ch *txnlog.Change, changed map[string]*re
 		Czxid: zxid, Mzxid: zxid, Pzxid: zxid, Ctime: ms, Mtime: ms,
 		EphemeralOwner: ch.Owner.Session(), DataLength: int32(len(ch.Data)), //nolint:gosec // a record is shorter
 	})
+	t.noteFresh(ch.Path, changed)
 	t.put(n)
 	changed[ch.Path] = n
+}
+
+// noteFresh notes a znode that is about to be created, unless the same transaction has removed it.
+func (t *tree) noteFresh(path string, changed map[string]*recognize.Node) {
+	if _, touched := changed[path]; !touched && t.nodes[path] == nil {
+		t.fresh[path] = true
+	}
 }
 
 func (t *tree) set(txn *txnlog.Txn, ch *txnlog.Change, changed map[string]*recognize.Node) {
