@@ -17,8 +17,8 @@ import (
 //
 // In a job of n workers, n rosters get n events for each change. While there would be more
 // than 8,000 events per second, each roster stops its watch: it lists the running workers
-// once per pause and reads the changed ones, and all running ones every sixth of the
-// session timeout. The roster sets the watch again when fewer workers change.
+// once per pause and reads the changed ones, and all workers every sixth of the session
+// timeout. The roster sets the watch again when fewer workers change.
 //
 // The load takes a watch, two lists of names, two small reads, and one request for up to
 // 128 workers. While ZooKeeper is away the roster shows its last state; see Stale.
@@ -105,10 +105,9 @@ func (r *Roster) WaitSynced(ctx context.Context) error {
 
 // Stale returns the greatest possible age of the view: the view shows
 // everything known to the servers at that time, and possibly more. While the
-// view is kept up to date, Stale stays below a third of the session timeout; without
-// recursive watches (ZooKeeper 3.5, Keepers), not while very many workers come or go.
-// Stale grows while ZooKeeper is away, and is the longest Duration before the
-// view was loaded.
+// view is kept up to date, Stale stays below a third of the session timeout, also
+// while very many workers come and go. Stale grows while ZooKeeper is away, and
+// is the longest Duration before the view was loaded.
 func (r *Roster) Stale() time.Duration {
 	r.mustBeMade()
 	return r.view.stale()

@@ -46,6 +46,10 @@ func (r *rosterRun) onRound() {
 		r.state.loading = false
 		r.announceRound(r.asOf)
 	}
+	r.checkProofs()
+	if r.ahead {
+		return
+	}
 	now := time.Now()
 	r.next = now.Add(min(max(r.state.pause(), 2*now.Sub(r.sent)), maxRoundPause, r.s.Timeout()/16))
 }
@@ -81,12 +85,15 @@ func (r *rosterRun) show(it rosterItem) {
 		}
 	case readMember:
 		r.learnSize(len(it.seen.Data))
-		switch m, what := r.state.onMember(it.id, it.seen); what {
+		m, what := r.state.onMember(it.id, it.seen)
+		switch what {
 		case show:
 			r.set(m)
 		case remove:
 			r.remove(it.id)
 		case undecided:
+			return
 		}
+		r.noteDecided(it.id)
 	}
 }

@@ -27,11 +27,15 @@ type rosterRun struct {
 	// Of the round in flight: it was complete, with all that was known as of asOf.
 	complete bool
 	asOf     time.Time
-	heard    time.Time // all events up to this time were handled
-	sent     time.Time // when the last round was sent
-	next     time.Time // the earliest beginning of the next round
-	batch    int       // members in a request
-	longest  int       // bytes of the longest member so far
+	// proofs are begun by rounds with lists, without a persistent watch; ahead: the round has no
+	// lists, and did not wait for its turn.
+	proofs  []*rosterProof
+	ahead   bool
+	heard   time.Time // all events up to this time were handled
+	sent    time.Time // when the last round was sent
+	next    time.Time // the earliest beginning of the next round
+	batch   int       // members in a request
+	longest int       // bytes of the longest member so far
 
 	// changes counts the changes since the time since. While the roster polls, lists counts
 	// the lists, window is the time between the last two, and calm counts the last lists
@@ -129,7 +133,7 @@ func (r *rosterRun) subscribe(ctx context.Context) error {
 func (r *rosterRun) beginLoad() {
 	r.stopWatches()
 	r.gen++
-	r.stalled, r.next = false, time.Time{}
+	r.stalled, r.next, r.proofs = false, time.Time{}, nil
 	r.state.beginLoad(r.plain)
 	r.mu.Lock()
 	r.link.since, r.link.clean = time.Time{}, false

@@ -28,9 +28,14 @@ func (r *rosterRun) sendRound() (pause time.Duration) {
 	now := time.Now()
 	atOnce := st.loading || st.polling && !st.wantsLists()
 	if pause = r.next.Sub(now); pause > 0 && !atOnce {
+		if r.ahead = r.awaitsMembers(); r.ahead {
+			r.complete = false
+			r.sendMembers(st.takeDirty(roundReads))
+			return 0
+		}
 		return pause
 	}
-	r.sent = now
+	r.sent, r.ahead = now, false
 	if !st.polling || st.wantLive {
 		r.changes, r.window, r.since = 0, now.Sub(r.since), now
 	}
@@ -40,6 +45,7 @@ func (r *rosterRun) sendRound() (pause time.Duration) {
 		limit = firstBatch
 	}
 	r.complete, r.asOf = !st.polling && !st.wantsLists() && len(st.dirty) <= limit, r.heard
+	r.beginProof()
 	run := r.job.run
 	if st.wantLive {
 		st.sendLive()

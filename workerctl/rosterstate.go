@@ -52,7 +52,8 @@ type rosterState struct {
 	unsure     map[int]struct{}
 
 	// polling: there is no watch for now. lists counts the lists of live. suspects are ids
-	// whose live znode the last list lacks: it may be newer than the list. deleted has, by
+	// whose live znode the last list lacks: it may be newer than the list, of which another
+	// one follows. deleted has, by
 	// id, the live znode whose deletion an event has reported last.
 	polling  bool
 	lists    int
@@ -86,13 +87,12 @@ func (st *rosterState) beginLoad(plain bool) {
 // beginPolling lists live from now on: the watch is stopped.
 func (st *rosterState) beginPolling() { st.polling, st.wantLive = true, true }
 
-// readAll has all running members read again, behind a list: no list shows updates.
+// readAll has all members read again, behind the lists: no list shows updates, nor workers
+// that have come and gone since the last one.
 func (st *rosterState) readAll() {
-	st.wantLive = true
-	for id, m := range st.shown {
-		if m.State == running {
-			st.dirty[id] = struct{}{}
-		}
+	st.wantLive, st.wantMembers = true, true
+	for id := range st.shown {
+		st.dirty[id] = struct{}{}
 	}
 }
 
@@ -243,17 +243,20 @@ func (st *rosterState) onMember(id int, seen session.Seen) (Member, memberReply)
 		if again {
 			return Member{}, undecided // it may have been created since
 		}
+		delete(st.suspects, id)
 		return Member{}, remove
 	}
 	m, known := st.shown[id]
 	if !known || !m.isOf(seen.Stat) {
 		record, err := memberOf(strconv.Itoa(id), seen.Data)
 		if err != nil {
+			delete(st.suspects, id)
 			return Member{}, remove
 		}
 		m = newMember(record, seen.Stat, true)
 	}
 	if m.State.hasLeft() {
+		delete(st.suspects, id)
 		return m, show
 	}
 	m.State = running
@@ -264,20 +267,20 @@ func (st *rosterState) onMember(id int, seen session.Seen) (Member, memberReply)
 		m.State = dead
 	}
 	delete(st.deleted, id)
+	delete(st.suspects, id)
 	return m, show
 }
 
 // isCertain reports whether a worker without its live znode has died. Otherwise it may have
 // left, or have come just now, and is read again.
 func (st *rosterState) isCertain(id int, live string) bool {
-	if st.polling {
+	if st.polling || st.plain && st.wantLive {
 		if st.deleted[id] == live {
 			return true // reported before the read
 		}
 		// The read that found the member was answered before a list that lacks the znode.
 		at, suspect := st.suspects[id]
 		if suspect && at.live == live && at.lists < st.lists {
-			delete(st.suspects, id)
 			return true
 		}
 		st.suspects[id] = absentee{live, st.lists}
