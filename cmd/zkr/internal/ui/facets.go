@@ -46,6 +46,7 @@ func facetsOf(t *recognize.Thing) (out []string) {
 func parseFacet(name string) string {
 	all := slices.Concat(taskOrder(), workerOrder())
 	all = append(all, facetProblem, facetHeld, facetLed, facetWaited, facetFree, facetLeadless, facetReady, facetDisabled, facetBroken, facetDown)
+	all = append(all, resourceOrder()...)
 	if slices.Contains(all, name) {
 		return name
 	}

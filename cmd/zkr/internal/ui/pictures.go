@@ -222,10 +222,10 @@ type gridRow struct {
 }
 
 // maxColumns bounds the drawn resources, those in transit first; maxRows bounds
-// the members.
+// the members. Ten groups of any size fit on a page.
 const (
-	maxColumns = 48
-	maxRows    = 40
+	maxColumns = 32
+	maxRows    = 12
 )
 
 // ownerMatrix draws the owners of the resources.

@@ -28,6 +28,7 @@ const (
 	sortInstances = "instances"
 	sortReady     = "ready"
 	sortSince     = "since"
+	sortOwner     = "owner"
 )
 
 // order is the order of a table.
@@ -41,7 +42,7 @@ type order struct {
 func parseOrder(form url.Values) order {
 	by := form.Get("sort")
 	switch by {
-	case sortPath, sortName, sortNumber:
+	case sortPath, sortName, sortNumber, sortOwner:
 		return order{by, form.Get("dir") != "desc"}
 	case sortHeld, sortWaiting, sortLongest, sortAttempt, sortPriority, sortInstances, sortReady, sortSince:
 		return order{by, form.Get("dir") == "asc"}
