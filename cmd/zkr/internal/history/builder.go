@@ -33,16 +33,16 @@ func (b *builder) options() *Options {
 			if !s.Has() {
 				b.note(Came, s)
 			}
-			b.keep(s, s, true)
+			b.keep(s, true)
 		},
 		Granted: func(s *Stay) {
 			b.note(Granted, s)
-			b.keep(s, s, false)
+			b.keep(s, false)
 		},
 		Ended: func(s *Stay) {
 			if s.Ended != nil {
 				b.note(Ended, s)
-				b.keep(s, nil, false)
+				b.making().open.put(s.place(), nil, false)
 			}
 		},
 		Report: b.remark,
@@ -62,14 +62,8 @@ func (b *builder) remark(f txnlog.Finding) {
 	b.remarks = append(b.remarks, r)
 }
 
-// keep notes that a stay lasts, or has ended. fresh: it has begun.
-func (b *builder) keep(s, lasts *Stay, fresh bool) {
-	if lasts != nil {
-		c := *lasts // the reader changes it later
-		lasts = &c
-	}
-	b.making().open.put(s.place(), lasts, fresh)
-}
+// keep notes that a stay lasts. fresh: it has begun. The reader changes it later: cut copies it.
+func (b *builder) keep(s *Stay, fresh bool) { b.making().open.put(s.place(), s, fresh) }
 
 // note notes an event. The stays of the first state began before.
 func (b *builder) note(kind EventKind, s *Stay) {
@@ -79,10 +73,11 @@ func (b *builder) note(kind EventKind, s *Stay) {
 	e := b.event(kind, s)
 	b.trail.add(e)
 	if here := b.here(); here.first == nil || e.replaces(here.first) {
-		here.first = &e
+		first := e
+		here.first = &first
 	}
-	if len(b.trail.events) >= 2*recentEvents {
-		b.trail = b.trail.cut(recentEvents)
+	if len(b.trail.events) >= 4*recentEvents {
+		b.trail.forget(recentEvents)
 	}
 }
 
@@ -104,6 +99,12 @@ func (b *builder) begin(at Moment, nodes map[string]*recognize.Node) {
 // cut completes the checkpoint that is being made, and begins the next one.
 func (b *builder) cut(next spot) {
 	c := b.making()
+	for at, ch := range c.open {
+		if ch.value != nil {
+			stay := *ch.value
+			c.open[at] = change[Stay]{&stay, ch.fresh}
+		}
+	}
 	c.count, c.recent, c.begin, c.last, c.latest = b.count, b.trail.cut(recentEvents), next, b.at.Zxid, b.at.Time
 	if len(b.all) > 1 && b.here().latest.After(c.latest) {
 		c.latest = b.here().latest

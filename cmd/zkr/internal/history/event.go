@@ -36,16 +36,17 @@ func (e *Event) replaces(before *Event) bool {
 // trail has the last events.
 type trail struct {
 	events []Event
-	// before is the mark of the last event of an earlier transaction than that of the last event.
-	before *Mark
+	// before is the mark of the last event of an earlier transaction than that of the last
+	// event; hasBefore: there is one.
+	before    Mark
+	hasBefore bool
 }
 
 // add adds an event, in place of one that it replaces.
 func (t *trail) add(e Event) {
 	if last := len(t.events) - 1; last >= 0 {
 		if t.events[last].n != e.n {
-			mark := t.events[last].Mark
-			t.before = &mark
+			t.before, t.hasBefore = t.events[last].Mark, true
 		}
 		if e.replaces(&t.events[last]) {
 			t.events = t.events[:last]
@@ -56,15 +57,24 @@ func (t *trail) add(e Event) {
 
 // cut returns a trail of at most n events that shares nothing with t.
 func (t *trail) cut(n int) trail {
-	return trail{slices.Clone(t.events[max(0, len(t.events)-n):]), t.before}
+	out := *t
+	out.events = slices.Clone(t.events[max(0, len(t.events)-n):])
+	return out
 }
+
+// forget keeps the last n events.
+func (t *trail) forget(n int) { t.events = append(t.events[:0], t.events[len(t.events)-n:]...) }
 
 // previous is the mark of the last event of a transaction before the n-th one.
 func (t *trail) previous(n int64) *Mark {
 	if last := len(t.events) - 1; last >= 0 && t.events[last].n < n {
 		return &t.events[last].Mark
 	}
-	return t.before
+	if !t.hasBefore {
+		return nil
+	}
+	mark := t.before
+	return &mark
 }
 
 // count counts the transactions of an Archive from the first state on.
