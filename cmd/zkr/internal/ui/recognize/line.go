@@ -1,6 +1,7 @@
 package recognize
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -9,15 +10,26 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Line is the queue of a mutex, an election or a read/write lock without serious problems that is
-// followed contender by contender: in a long history nearly all changes are of this kind, and a recognition of
-// the whole queue for each takes ten times as long. A Line tells what recognition tells of the
-// queue, or refuses a change. Its owner then lets the queue be recognized (Recognizer.Late).
+// Line is the queue of a mutex, an election or a read/write lock without serious problems that
+// is followed contender by contender: in a long history nearly all changes are of this kind, and
+// the recognition of the whole queue for each takes ten times as long. A Line tells what
+// recognition tells of the queue, or refuses a change. Its owner then lets the queue be
+// recognized (Recognizer.Late).
 type Line struct {
 	thing *Thing // its kind and path
 	marks []string
-	queue []*Contender
+	queue []*Contender // in the order of their numbers
+	// makers are the contenders by the protection id in their names, if there is one.
+	makers map[maker]bool
 }
+
+// maker identifies an attempt to enter a queue: two contenders of one maker are an orphan.
+type maker struct {
+	id      string
+	session SessionID
+}
+
+func makerOf(name string, session SessionID) maker { return maker{protectionID(name), session} }
 
 // lineMarkers are the markers that the contenders of a Line may have together.
 //
@@ -42,7 +54,7 @@ func (w *World) LineOf(t *Thing) *Line {
 	if i < 0 || (t.Kind == RWLock) != (len(lineMarkers[i]) == 2) {
 		return nil
 	}
-	l := &Line{thing: &Thing{Kind: t.Kind, Path: t.Path}, marks: lineMarkers[i]}
+	l := &Line{thing: &Thing{Kind: t.Kind, Path: t.Path}, marks: lineMarkers[i], makers: map[maker]bool{}}
 	for _, c := range t.Queue {
 		contender := s.child(znode.Base(c.Path))
 		if contender == nil {
@@ -102,11 +114,14 @@ func (l *Line) Enter(n *Node) *Contender {
 	if err != nil || seq <= last || seq >= session.SequenceWarning {
 		return nil
 	}
-	owner := SessionID(n.Stat.EphemeralOwner)
-	if l.hasTwin(name, owner) {
+	by := makerOf(name, SessionID(n.Stat.EphemeralOwner))
+	if l.makers[by] {
 		return nil
 	}
-	c := &Contender{Path: n.Path, ID: idIn(n), Seq: seq, Session: owner, Token: n.Stat.Czxid, Entered: n.Created()}
+	if by.id != "" {
+		l.makers[by] = true
+	}
+	c := &Contender{Path: n.Path, ID: idIn(n), Seq: seq, Session: by.session, Token: n.Stat.Czxid, Entered: n.Created()}
 	switch mark {
 	case lockformat.CuratorRead:
 		c.Role = "read"
@@ -116,14 +131,6 @@ func (l *Line) Enter(n *Node) *Contender {
 	l.queue = append(l.queue, c)
 	c.Holds = l.holders() == len(l.queue)
 	return c
-}
-
-// hasTwin reports whether a contender of a session has the protection id of a name.
-func (l *Line) hasTwin(name string, owner SessionID) bool {
-	id := protectionID(name)
-	return id != "" && slices.ContainsFunc(l.queue, func(c *Contender) bool {
-		return c.Session == owner && protectionID(znode.Base(c.Path)) == id
-	})
 }
 
 // holders is how many at the head of the queue hold.
@@ -136,13 +143,26 @@ func (l *Line) holders() int {
 }
 
 // Has reports whether a node is a contender of the queue.
-func (l *Line) Has(path string) bool {
-	return slices.ContainsFunc(l.queue, func(c *Contender) bool { return c.Path == path })
+func (l *Line) Has(path string) bool { return l.find(path) >= 0 }
+
+// find finds a contender; -1 if there is none.
+func (l *Line) find(path string) int {
+	seq, err := znode.Sequence(znode.Base(path))
+	if err != nil {
+		return -1
+	}
+	i, is := slices.BinarySearchFunc(l.queue, seq, func(c *Contender, seq int32) int { return cmp.Compare(c.Seq, seq) })
+	if !is || l.queue[i].Path != path {
+		return -1
+	}
+	return i
 }
 
 // Leave removes a contender. Others may hold after the next Grant.
 func (l *Line) Leave(path string) {
-	l.queue = slices.DeleteFunc(l.queue, func(c *Contender) bool { return c.Path == path })
+	i := l.find(path)
+	delete(l.makers, makerOf(znode.Base(path), l.queue[i].Session))
+	l.queue = slices.Delete(l.queue, i, i+1)
 }
 
 // Grant returns the contenders that hold from now on.

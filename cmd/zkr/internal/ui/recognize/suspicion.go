@@ -36,10 +36,6 @@ func (l *looker) isRecent(at time.Time, most time.Duration) bool {
 func (l *looker) findSuspicions(t *Thing) {
 	// By protection id and session: a node of another session ends with that
 	// session.
-	type maker struct {
-		id      string
-		session SessionID
-	}
 	twins := make(map[maker]*Contender, len(t.Queue))
 	for _, c := range t.Queue {
 		node := l.find(c.Path)
@@ -47,7 +43,7 @@ func (l *looker) findSuspicions(t *Thing) {
 			c.Odd = "it is not ephemeral: no end of a session removes it"
 			t.addProblem(Bad, codeOrphan, c.Path, "orphan: "+lasting, c.Name())
 		}
-		if id := (maker{protectionID(node.name), c.Session}); id.id != "" && !node.Denied {
+		if id := makerOf(node.name, c.Session); id.id != "" && !node.Denied {
 			if first := twins[id]; first != nil && !l.isRecent(c.Entered, clearing) && !l.isRecent(first.Entered, clearing) {
 				c.Odd = "it has the protection id of another contender"
 				first.Odd = c.Odd
