@@ -40,10 +40,8 @@ func (b *builder) options() *Options {
 			b.keep(s, false)
 		},
 		Ended: func(s *Stay) {
-			if s.Ended != nil {
-				b.note(Ended, s)
-				b.making().open.put(s.place(), nil, false)
-			}
+			b.note(Ended, s)
+			b.making().open.put(s.place(), nil, false)
 		},
 		Report: b.remark,
 		steps:  b,

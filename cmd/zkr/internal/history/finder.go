@@ -44,13 +44,8 @@ func (f *finder) from() *checkpoint { return f.of.checkpoints[f.span] }
 func (f *finder) restore() {
 	r := f.reader
 	nodes, open := restore(f.of.checkpoints, f.span)
-	for _, n := range nodes {
-		r.tree.put(n)
-	}
-	for p, s := range open {
-		c := *s
-		r.stays.enter(p, &c)
-	}
+	r.tree.adopt(nodes)
+	r.stays.adopt(open)
 	r.began, r.sum.Last = true, f.at
 	// The reader needs the things alone, and recognizes from the same world on.
 	f.full, f.changes = &recognize.Recognizer{}, map[string]*recognize.Node{}
@@ -70,12 +65,8 @@ func (f *finder) options() *Options {
 			}
 		},
 		Granted: func(s *Stay) { f.note(Granted, s) },
-		Ended: func(s *Stay) {
-			if s.Ended != nil {
-				f.note(Ended, s)
-			}
-		},
-		steps: f,
+		Ended:   func(s *Stay) { f.note(Ended, s) },
+		steps:   f,
 	}
 }
 

@@ -13,7 +13,7 @@ type Options struct {
 	// end of the logs.
 	Until time.Time
 	// Began, Granted and Ended are called by Run in the order of the transactions, Ended also
-	// at the end for stays that last, with Stay.Ended nil.
+	// at the end for stays that last, with Stay.Ended nil, unless there are steps.
 	Began, Granted, Ended func(*Stay)
 	// Thing is called with each thing that comes or changes, and the moment; but not with each
 	// change of contenders in a queue that has no serious problem then.

@@ -166,8 +166,10 @@ func (r *Reader) Run(ctx context.Context) (Summary, error) {
 	if r.herds != nil {
 		r.herds.end()
 	}
-	for _, s := range r.stays.rest() {
-		r.o.Ended(s)
+	if r.o.steps == nil { // which know of the stays that last
+		for _, s := range r.stays.rest() {
+			r.o.Ended(s)
+		}
 	}
 	return r.sum, failed
 }

@@ -117,9 +117,24 @@ func (y *stays) arrive(at place, p part, t *recognize.Thing, tree *tree, now Mom
 	}
 }
 
+// adopt makes copies of these stays those that last. The map is that of the stays from then on.
+func (y *stays) adopt(open map[place]*Stay) {
+	for at, s := range open {
+		stay := *s
+		open[at] = &stay
+		y.group(at)
+	}
+	y.open = open
+}
+
 // enter adds a stay to those that last.
 func (y *stays) enter(at place, s *Stay) {
 	y.open[at] = s
+	y.group(at)
+}
+
+// group notes a place with its thing.
+func (y *stays) group(at place) {
 	if y.of[at.thing] == nil {
 		y.of[at.thing] = map[place]bool{}
 	}

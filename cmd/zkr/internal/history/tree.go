@@ -51,8 +51,21 @@ func known(path string, data []byte, size int, st txnlog.Stat) *recognize.Node {
 	return n
 }
 
+// adopt makes the tree of these znodes, which are the tree's from then on.
+func (t *tree) adopt(nodes map[string]*recognize.Node) {
+	t.nodes = nodes
+	for _, n := range nodes {
+		t.own(n)
+	}
+}
+
 func (t *tree) put(n *recognize.Node) {
 	t.nodes[n.Path] = n
+	t.own(n)
+}
+
+// own notes an ephemeral znode with its session.
+func (t *tree) own(n *recognize.Node) {
 	if owner := n.Stat.EphemeralOwner; owner != 0 {
 		if t.owned[owner] == nil {
 			t.owned[owner] = map[string]bool{}
