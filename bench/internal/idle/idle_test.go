@@ -24,7 +24,8 @@ func TestIdleSessionsOfEachLibraryAreMeasured(t *testing.T) {
 		assert.Equal(t, 5, f.Sessions)
 		assert.Equal(t, library, f.Library)
 		assert.Greater(t, f.Goroutines, 1.0)
-		assert.Empty(t, srv.Sessions(), "all are closed")
+		// At once, but for sessions that were lost on a busy machine: they expire.
+		assert.Eventually(t, func() bool { return len(srv.Sessions()) == 0 }, time.Minute, time.Millisecond, "all are closed")
 		require.NoError(t, srv.Close())
 	}
 }
