@@ -51,7 +51,7 @@ func TestPageIsOpenedAgainAfterAChangeOfTheNetwork(t *testing.T) {
 		}
 		again := time.NewTicker(limit / 10000)
 		defer again.Stop()
-		for dropped := 0; dropped == 0 && r.Context().Err() == nil; _, dropped = p.heard() {
+		for p.countDropped() == 0 && r.Context().Err() == nil {
 			<-again.C
 		}
 		w.Header().Set("Content-Type", "text/javascript")

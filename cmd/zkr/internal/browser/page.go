@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 )
 
@@ -32,14 +33,11 @@ type Page struct {
 	t   testing.TB
 	ctx context.Context
 
-	// mu guards what the console has said above information: the complaints of the
-	// page, in order, and the number of requests that a change of the network ended.
+	// mu guards the complaints of the page on the console above information, in order, and
+	// the number of requests that a change of the network has ended.
 	mu         sync.Mutex
 	complaints []string
-	said       int // also those that Complaints has returned
 	dropped    int
-
-	news chan struct{} // has an element after a message
 }
 
 // networkChanged is Chromium's error for the requests that it drops when this machine
@@ -51,7 +49,7 @@ const networkChanged = "net::ERR_NETWORK_CHANGED"
 func (b *Browser) Page(t testing.TB, width, height int64) *Page {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx)
-	p := &Page{t: t, ctx: ctx, news: make(chan struct{}, 1)}
+	p := &Page{t: t, ctx: ctx}
 	console := chromedp.Console(ctx)
 	var listening sync.WaitGroup
 	t.Cleanup(func() {
@@ -62,6 +60,7 @@ func (b *Browser) Page(t testing.TB, width, height int64) *Page {
 		}
 	})
 	p.do(chromedp.EmulateViewport(width, height))
+	p.listen()
 	// Waited for in the cleanup; ends with the tab.
 	listening.Go(func() {
 		for m, err := range console {
@@ -79,18 +78,38 @@ func (b *Browser) Page(t testing.TB, width, height int64) *Page {
 // noteComplaint keeps a message of the console. A change of the network is no fault of
 // the page.
 func (p *Page) noteComplaint(text string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.said++
-	select {
-	case p.news <- struct{}{}:
-	default:
-	}
 	if strings.Contains(text, networkChanged) {
-		p.dropped++
 		return
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.complaints = append(p.complaints, text)
+}
+
+// listen counts the requests that a change of the network ends.
+func (p *Page) listen() {
+	p.t.Helper()
+	p.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, network.Enable, network.EnableParams{})
+		return err
+	}))
+	if err := chromedp.Listen(p.ctx, func(ev any) {
+		if failed, ok := ev.(*network.EventLoadingFailed); ok && failed.ErrorText == networkChanged {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.dropped++
+		}
+	}); err != nil {
+		p.t.Fatalf("in the browser: %v", err)
+	}
+}
+
+// countDropped is how many requests a change of the network has ended so far: when a page is
+// loaded, all of those that it was made of.
+func (p *Page) countDropped() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.dropped
 }
 
 // Complaints are the errors and warnings on the console since the last call.
@@ -118,7 +137,7 @@ func (p *Page) Open(url string) {
 	ctx, cancel := context.WithTimeout(p.ctx, limit)
 	defer cancel()
 	for {
-		said, dropped := p.heard()
+		before := p.countDropped()
 		err := chromedp.Do(ctx, chromedp.Navigate(url))
 		if failed := (*chromedp.LoadError)(nil); errors.As(err, &failed) && failed.ErrorText == networkChanged {
 			continue
@@ -126,31 +145,10 @@ func (p *Page) Open(url string) {
 		if err != nil {
 			p.t.Fatalf("in the browser: %v", err)
 		}
-		if p.Eval(failedResource) == "false" {
-			return
-		}
-		for now := said; now == said && ctx.Err() == nil; now, _ = p.heard() { // until the console tells why
-			select {
-			case <-p.news:
-			case <-ctx.Done():
-			}
-		}
-		if _, now := p.heard(); now == dropped {
+		if p.countDropped() == before {
 			return
 		}
 	}
-}
-
-// failedResource is true if a script, style or picture of the page got no response.
-const failedResource = `performance.getEntriesByType("resource").some(r =>
-	r.responseStatus === 0 && ["script", "link", "css", "img"].includes(r.initiatorType))`
-
-// heard returns how many messages the console has had, and how many of them were about
-// dropped requests.
-func (p *Page) heard() (all, dropped int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.said, p.dropped
 }
 
 // Dark makes the page believe that its reader prefers dark pages, or light
