@@ -53,8 +53,8 @@ type rosterState struct {
 
 	// polling: there is no watch for now. lists counts the lists of live. suspects are ids
 	// whose live znode the last list lacks: it may be newer than the list, of which another
-	// one follows. deleted has, by
-	// id, the live znode whose deletion an event has reported last.
+	// one follows. deleted has, by id, the live znode whose deletion an event has reported
+	// last.
 	polling  bool
 	lists    int
 	suspects map[int]absentee
@@ -236,27 +236,32 @@ const (
 	show
 )
 
-// onMember takes the reply to a read of a member.
+// onMember takes the reply to a read of a member. A member that is decided is no suspect.
 func (st *rosterState) onMember(id int, seen session.Seen) (Member, memberReply) {
+	m, what := st.decideMember(id, seen)
+	if what != undecided {
+		delete(st.suspects, id)
+	}
+	return m, what
+}
+
+func (st *rosterState) decideMember(id int, seen session.Seen) (Member, memberReply) {
 	_, again := st.dirty[id]
 	if !seen.Exists {
 		if again {
 			return Member{}, undecided // it may have been created since
 		}
-		delete(st.suspects, id)
 		return Member{}, remove
 	}
 	m, known := st.shown[id]
 	if !known || !m.isOf(seen.Stat) {
 		record, err := memberOf(strconv.Itoa(id), seen.Data)
 		if err != nil {
-			delete(st.suspects, id)
 			return Member{}, remove
 		}
 		m = newMember(record, seen.Stat, true)
 	}
 	if m.State.hasLeft() {
-		delete(st.suspects, id)
 		return m, show
 	}
 	m.State = running
@@ -267,7 +272,6 @@ func (st *rosterState) onMember(id int, seen session.Seen) (Member, memberReply)
 		m.State = dead
 	}
 	delete(st.deleted, id)
-	delete(st.suspects, id)
 	return m, show
 }
 

@@ -25,11 +25,18 @@ type BreakHold func(ctx context.Context, by, reason string) error
 // Breaking turns the methods that list contenders and take their holds away into a
 // Contender's Breakers.
 func Breaking[C any](list func(ctx context.Context) ([]C, error), take func(ctx context.Context, c C, by, reason string) error) func(context.Context) ([]BreakHold, error) {
-	return func(ctx context.Context) ([]BreakHold, error) {
+	return eachOf(list, func(c C) BreakHold {
+		return func(ctx context.Context, by, reason string) error { return take(ctx, c, by, reason) }
+	})
+}
+
+// eachOf makes a list of what f makes of each element of another one.
+func eachOf[C, T any](list func(ctx context.Context) ([]C, error), f func(C) T) func(context.Context) ([]T, error) {
+	return func(ctx context.Context) ([]T, error) {
 		all, err := list(ctx)
-		out := make([]BreakHold, len(all))
+		out := make([]T, len(all))
 		for i, c := range all {
-			out[i] = func(ctx context.Context, by, reason string) error { return take(ctx, c, by, reason) }
+			out[i] = f(c)
 		}
 		return out, err
 	}
@@ -37,14 +44,7 @@ func Breaking[C any](list func(ctx context.Context) ([]C, error), take func(ctx 
 
 // Records turns a method that lists records of type R into a Contender's Breaks.
 func Records[R any](list func(ctx context.Context) ([]R, error), read func(R) Break) func(context.Context) ([]Break, error) {
-	return func(ctx context.Context) ([]Break, error) {
-		all, err := list(ctx)
-		out := make([]Break, len(all))
-		for i, r := range all {
-			out[i] = read(r)
-		}
-		return out, err
-	}
+	return eachOf(list, read)
 }
 
 // Finding turns a method of holds of type H that finds a record into a Contender's FindBreak.

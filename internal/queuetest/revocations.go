@@ -17,14 +17,9 @@ import (
 // Asking turns the methods that list contenders and ask them to give back into a Contender's
 // Askers.
 func Asking[C any](list func(ctx context.Context) ([]C, error), ask func(ctx context.Context, c C) error) func(context.Context) ([]func(context.Context) error, error) {
-	return func(ctx context.Context) ([]func(context.Context) error, error) {
-		all, err := list(ctx)
-		out := make([]func(context.Context) error, len(all))
-		for i, c := range all {
-			out[i] = func(ctx context.Context) error { return ask(ctx, c) }
-		}
-		return out, err
-	}
+	return eachOf(list, func(c C) func(context.Context) error {
+		return func(ctx context.Context) error { return ask(ctx, c) }
+	})
 }
 
 // Listening turns a method of holds of type H into a Contender's AwaitRevocation.

@@ -45,8 +45,8 @@ const (
 	DirLeases = "leases"
 )
 
-// RevokeData in the znode of a mutex's or read/write lock's contender asks the contender to give the lock back
-// (Curator's LockInternals.REVOKE_MESSAGE).
+// RevokeData in the znode of a mutex's or read/write lock's contender asks the contender to
+// give the lock back (Curator's LockInternals.REVOKE_MESSAGE).
 const RevokeData = "__REVOKE__"
 
 // MutexMarkers are the markers of all contenders that a mutex honors.

@@ -37,9 +37,9 @@
 //
 // Of a log of 10 million transactions of 2,000 locks, with 6,000 contenders, a Reader tells all
 // stays in 41 s and 61 MiB, and the first reading of an Archive takes 53 s and 1.4 GiB, on two
-// cores. A look then takes 0.5 to 4 s, by the distance from the checkpoint. Of 200,000 transactions, a look takes some
-// 0.5 s, and 1 s with 20,000 locks; most of it is the recognition of all znodes
-// (BenchmarkArchive).
+// cores. A look then takes 0.5 to 4 s, by the distance from the checkpoint. Of 200,000
+// transactions, a look takes some 0.5 s, and 1 s with 20,000 locks; most of it is the
+// recognition of all znodes (BenchmarkArchive).
 //
 // Nearly all transactions of such a log are contenders that come and go. A queue without
 // oddities is therefore followed contender by contender (recognize.Line), and recognized again

@@ -1,13 +1,14 @@
 package history
 
 import (
+	"iter"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/txnlog"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 )
 
 // lines are the queues whose contenders come and go without a recognition of the queue. The
@@ -57,15 +58,13 @@ func (l *lines) follow(d recognize.Delta) {
 }
 
 // familiesAbove are the families in which a node is, or above it.
-func familiesAbove(path string) func(yield func(string) bool) {
+func familiesAbove(path string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for yield(recognize.FamilyOf(path)) && path != "/" {
-			path = parentOf(path)
+			path = znode.Parent(path)
 		}
 	}
 }
-
-func parentOf(path string) string { return path[:max(1, strings.LastIndexByte(path, '/'))] }
 
 // take gives the lines in a family and below it up, and returns their late changes.
 func (l *lines) take(family string) map[string]*recognize.Node {
@@ -90,7 +89,7 @@ func (l *lines) take(family string) map[string]*recognize.Node {
 // late changes before those of the transaction, which may cancel them out.
 func (l *lines) settle(changed map[string]*recognize.Node) {
 	for path := range changed {
-		q := l.all[parentOf(path)]
+		q := l.all[znode.Parent(path)]
 		if q == nil {
 			continue
 		}
@@ -104,7 +103,7 @@ func (l *lines) settle(changed map[string]*recognize.Node) {
 // lines, and changes nothing else. It reports whether the transaction is one.
 func (l *lines) apply(changed map[string]*recognize.Node, at Moment, txn *txnlog.Txn) bool {
 	for path, n := range changed {
-		q := l.all[parentOf(path)]
+		q := l.all[znode.Parent(path)]
 		switch {
 		case q == nil:
 			return false
@@ -134,7 +133,7 @@ func (l *lines) enter(q *line, n *recognize.Node, at Moment, txn *txnlog.Txn) bo
 func (l *lines) leave(changed map[string]*recognize.Node, at Moment, txn *txnlog.Txn) {
 	var left []place
 	for path := range changed {
-		left = append(left, place{thing: parentOf(path), znode: path})
+		left = append(left, place{thing: znode.Parent(path), znode: path})
 	}
 	slices.SortFunc(left, comparePlaces)
 	for _, p := range left {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/txnlog"
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 )
 
 // length is the number of transactions of a random history.
@@ -59,7 +60,7 @@ func (q *queues) existing(fits func(path string) bool) string {
 }
 
 func (q *queues) create(path, data string, owner int64) txnlog.Change {
-	for up := parentOf(path); up != "/" && up != ""; up = parentOf(up) {
+	for up := znode.Parent(path); up != "/" && up != ""; up = znode.Parent(up) {
 		if _, is := q.nodes[up]; !is {
 			return q.create(up, "", 0) // the parent first
 		}
@@ -141,7 +142,7 @@ func (q *queues) changes(session int64) []txnlog.Change {
 		}
 	case n < 95:
 		at := one(q, folder+one(q, lockformat.DelaySuffix, lockformat.RoomSuffix, lockformat.RankSuffix, lockformat.BreaksSuffix, lockformat.ProclaimedSuffix, "-__lock__"),
-			parentOf(folder)+one(q, "/leases", "/entries", "/ready", "/config", "/taken", "/dull"), folder+one(q, "/config", "/leases", "/1234567890ab4def"))
+			znode.Parent(folder)+one(q, "/leases", "/entries", "/ready", "/config", "/taken", "/dull"), folder+one(q, "/config", "/leases", "/1234567890ab4def"))
 		at = strings.Replace(at, "//", "/", 1)
 		if _, is := q.nodes[at]; is && q.IntN(2) == 0 && q.existing(func(path string) bool { return strings.HasPrefix(path, at+"/") }) == "" {
 			return []txnlog.Change{q.delete(at)}
