@@ -46,14 +46,17 @@ const (
 // heldExample is the example of session.Held, with types that implement Held.
 const heldExample = "session/example_held_test.go"
 
-// Packages imported only by tests: worlds, and the suite of the queue recipes.
+// Packages imported only by tests: worlds, the suite of the queue recipes, and the KDC.
 const (
 	worlds     = "internal/world"
 	queueSuite = "internal/queuetest"
+	kdcs       = "internal/kdctest"
 )
 
 // supportsTests reports whether only tests import the packages in and below a folder.
-func supportsTests(dir string) bool { return within(dir, worlds) || within(dir, queueSuite) }
+func supportsTests(dir string) bool {
+	return within(dir, worlds) || within(dir, queueSuite) || within(dir, kdcs)
+}
 
 // commands are the packages of the tool's commands.
 func commands() (out []string) {
@@ -124,6 +127,7 @@ var layers = sync.OnceValue(func() []layer {
 		{worlds, []string{"internal/...", "session", events, "zktest/..."}},
 		// Recipes describe themselves to the suite; the suite knows no recipe.
 		{queueSuite, []string{worlds, "session", "zktest/..."}},
+		{kdcs, []string{worlds, "zktest/..."}},
 		{"session", []string{names, waits, posts, events, logins, draws, formats + "/heartbeatformat"}},
 		{"session/internal", []string{"session/internal/..."}},
 		// Its tests and examples hold a lock.
@@ -200,7 +204,7 @@ func (l layer) allows(f *File, to string) bool {
 	if to == "internal/house" {
 		return false // house reads the other packages; no package runs on house
 	}
-	if within(to, worlds) {
+	if within(to, worlds) || within(to, kdcs) {
 		return f.Test()
 	}
 	if within(to, queueSuite) && !f.Test() {
@@ -250,6 +254,9 @@ const webSettings = "cmd/zkr/internal/webconfig"
 // logReader is the folder of the reader of servers' files, which may be compressed.
 const logReader = "cmd/zkr/internal/txnlog"
 
+// logHistory is the folder of the history, whose kept states are compressed.
+const logHistory = "cmd/zkr/internal/history"
+
 // modulesFor lists the modules of others allowed in a folder's files.
 func modulesFor(dir string, test bool) []string {
 	out := []string{moduleSync}
@@ -258,7 +265,7 @@ func modulesFor(dir string, test bool) []string {
 		out = append(out, moduleZooKeeper)
 	case dir == browserDriver:
 		out = append(out, moduleChromedp)
-	case within(dir, logReader):
+	case within(dir, logReader), dir == logHistory:
 		out = append(out, moduleSnappy)
 	case dir == webSettings:
 		out = append(out, modulePrometheus, moduleBcrypt, moduleRate, moduleYAML)

@@ -131,7 +131,7 @@ func isSelector(e ast.Expr, pkg, name string) bool {
 // other languages, that are not installed; and world.Needs, for products other than Apache's.
 func Skips(t *Tree) []Finding {
 	allowed := []string{"zktest/apache", browserDriver, "interop"}
-	foreign := []string{"internal/world/feature.go", "zktest/kazoo_test.go", "cmd/zkr/internal/ui/foreign_apache_test.go", "cmd/zkr/internal/exporter/rules_test.go", "session/kerberos/kdc_test.go", "cmd/zkr/doctor_rare_linux_test.go", "fence/sqltest/postgres_test.go"}
+	foreign := []string{"internal/world/feature.go", "zktest/kazoo_test.go", "cmd/zkr/internal/ui/foreign_apache_test.go", "cmd/zkr/internal/exporter/rules_test.go", "internal/kdctest/kdc.go", "cmd/zkr/doctor_rare_linux_test.go", "fence/sqltest/postgres_test.go"}
 	var out []Finding
 	t.code(func(f *File) {
 		if slices.Contains(foreign, f.Path) || slices.ContainsFunc(allowed, func(dir string) bool {

@@ -1,6 +1,8 @@
 package history
 
 import (
+	"slices"
+
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/txnlog"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 )
@@ -20,6 +22,9 @@ type builder struct {
 	shared bool // by several servers
 	// all are the checkpoints. The last one is being made, and is no state yet.
 	all []*checkpoint
+	// nodes and open are the reader's.
+	nodes map[string]*recognize.Node
+	open  map[place]*Stay
 
 	trail   trail
 	remarks []Remark
@@ -41,7 +46,7 @@ func (b *builder) options() *Options {
 		},
 		Ended: func(s *Stay) {
 			b.note(Ended, s)
-			b.making().open.put(s.place(), nil, false)
+			b.making().made.open.put(s.place(), nil, false)
 		},
 		Report: b.remark,
 		steps:  b,
@@ -60,8 +65,8 @@ func (b *builder) remark(f txnlog.Finding) {
 	b.remarks = append(b.remarks, r)
 }
 
-// keep notes that a stay lasts. fresh: it has begun. The reader changes it later: cut copies it.
-func (b *builder) keep(s *Stay, fresh bool) { b.making().open.put(s.place(), s, fresh) }
+// keep notes that a stay lasts. fresh: it has begun. The reader changes it later: cut packs it.
+func (b *builder) keep(s *Stay, fresh bool) { b.making().made.open.put(s.place(), s, fresh) }
 
 // note notes an event. The stays of the first state began before.
 func (b *builder) note(kind EventKind, s *Stay) {
@@ -86,35 +91,40 @@ func (b *builder) here() *checkpoint { return b.all[len(b.all)-2] }
 func (b *builder) making() *checkpoint { return b.all[len(b.all)-1] }
 
 // begin takes the first state.
-func (b *builder) begin(at Moment, nodes map[string]*recognize.Node) {
-	b.begun, b.at = true, at
-	for path, n := range nodes {
-		b.making().nodes.put(path, n, true)
-	}
+func (b *builder) begin(at Moment, nodes map[string]*recognize.Node, open map[place]*Stay) {
+	b.begun, b.at, b.nodes, b.open = true, at, nodes, open
 	b.cut(spot{})
+}
+
+// sinceWhole is the number of changes since the last whole checkpoint; those that a checkpoint has
+// are unpacked to find a state.
+func (b *builder) sinceWhole() (sum int) {
+	for i := len(b.all) - 2; i >= 0 && !b.all[i].whole; i-- {
+		sum += b.all[i].entries
+	}
+	return sum + b.making().made.len()
 }
 
 // cut completes the checkpoint that is being made, and begins the next one.
 func (b *builder) cut(next spot) {
 	c := b.making()
-	for at, ch := range c.open {
-		if ch.value != nil {
-			stay := *ch.value
-			c.open[at] = change[Stay]{&stay, ch.fresh}
-		}
+	if whole := len(b.nodes) + len(b.open); len(b.all) == 1 || b.sinceWhole() >= whole {
+		made := changesFromNothing(b.nodes, b.open)
+		c.made, c.whole = &made, true
 	}
+	c.pack()
 	c.count, c.recent, c.begin, c.last, c.latest = b.count, b.trail.cut(recentEvents), next, b.at.Zxid, b.at.Time
 	if len(b.all) > 1 && b.here().latest.After(c.latest) {
 		c.latest = b.here().latest
 	}
-	c.measure()
 	rest, times := b.bounds.thin(append(b.all, newCheckpoint()))
 	b.all = rest
 	b.bounds.span <<= times
 }
 
 func newCheckpoint() *checkpoint {
-	return &checkpoint{nodes: layer[string, recognize.Node]{}, open: layer[place, Stay]{}}
+	made := newChanges()
+	return &checkpoint{made: &made}
 }
 
 // before cuts between transactions of different times.
@@ -137,11 +147,11 @@ func (b *builder) before(txn *txnlog.Txn) bool {
 
 // after takes the changed znodes.
 func (b *builder) after(changed map[string]*recognize.Node, fresh map[string]bool) {
-	nodes := b.making().nodes
+	nodes := b.making().made.nodes
 	for path, n := range changed {
 		nodes.put(path, n, fresh[path])
 	}
 }
 
-// finish returns the checkpoints.
-func (b *builder) finish() []*checkpoint { return b.all[:len(b.all)-1] }
+// finish returns the checkpoints, without the one that is being made.
+func (b *builder) finish() []*checkpoint { return slices.Clone(b.all[:len(b.all)-1]) }

@@ -12,11 +12,14 @@ import (
 // transactions between it and the next checkpoint: its span.
 type checkpoint struct {
 	count
-	// nodes and open are what has changed since the checkpoint before: the znodes, and the
-	// stays that last.
-	nodes layer[string, recognize.Node]
-	open  layer[place, Stay]
-	size  int64 // of both
+	// packed are the changes since the checkpoint before, or, if whole, the whole state; entries is
+	// their number.
+	packed  []byte
+	whole   bool
+	entries int
+	// made are the changes of a checkpoint that is being made: those from the one before, or the
+	// whole state.
+	made *changes
 	// recent are the last events up to the checkpoint, first is the first one of its span.
 	recent trail
 	first  *Event
@@ -33,8 +36,25 @@ type spot struct {
 	at   txnlog.Position
 }
 
-func (c *checkpoint) measure() {
-	c.size = c.nodes.size(sizeOfNode) + c.open.size(sizeOfStay) + int64(len(c.recent.events))*(entrySize+staySize)
+// eventSize is about twice the memory of an event with its texts.
+const eventSize = 1000
+
+// size is the memory of a checkpoint.
+func (c *checkpoint) size() int64 {
+	return int64(len(c.packed)) + int64(len(c.recent.events)+1)*eventSize
+}
+
+// pack packs what was made.
+func (c *checkpoint) pack() {
+	c.packed, c.entries, c.made = c.made.pack(), c.made.len(), nil
+}
+
+// changes are those of a checkpoint.
+func (c *checkpoint) changes() changes {
+	if c.made != nil {
+		return *c.made
+	}
+	return unpack(c.packed)
 }
 
 // has reports whether the mark's state is before the end of the span.
@@ -76,7 +96,7 @@ func (b bounds) thin(all []*checkpoint) (rest []*checkpoint, times int) {
 
 func sizeOf(all []*checkpoint) (sum int64) {
 	for _, c := range all[1:] {
-		sum += c.size
+		sum += c.size()
 	}
 	return sum
 }
@@ -87,18 +107,31 @@ func (c *checkpoint) leaveTo(before, after *checkpoint) {
 	if before.first == nil {
 		before.first = c.first
 	}
-	after.nodes, after.open = after.nodes.over(c.nodes), after.open.over(c.open)
-	after.measure()
+	if after.whole {
+		return
+	}
+	both, packed := after.changes().over(c.changes()), after.made == nil
+	if after.made, after.whole = &both, c.whole; packed {
+		after.pack()
+	}
 }
 
 // restore makes the znodes and stays of a checkpoint.
 func restore(all []*checkpoint, i int) (map[string]*recognize.Node, map[place]*Stay) {
 	nodes, open := map[string]*recognize.Node{}, map[place]*Stay{}
-	for _, c := range all[:i+1] {
-		c.nodes.applyTo(nodes)
-		c.open.applyTo(open)
+	for _, c := range all[lastWhole(all[:i+1]) : i+1] {
+		c.changes().applyTo(nodes, open)
 	}
 	return nodes, open
+}
+
+// lastWhole is the last whole checkpoint; the first one is whole.
+func lastWhole(all []*checkpoint) int {
+	i := len(all) - 1
+	for !all[i].whole {
+		i--
+	}
+	return i
 }
 
 // spanOf is the checkpoint in whose span the state of a mark is.

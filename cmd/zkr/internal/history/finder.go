@@ -73,7 +73,7 @@ func (f *finder) options() *Options {
 func (f *finder) note(kind EventKind, s *Stay) { f.trail.add(f.event(kind, s)) }
 
 // begin is not called: the first state of a span is known.
-func (f *finder) begin(Moment, map[string]*recognize.Node) {}
+func (f *finder) begin(Moment, map[string]*recognize.Node, map[place]*Stay) {}
 
 // before looks whether the state is the one before a transaction.
 func (f *finder) before(txn *txnlog.Txn) bool {

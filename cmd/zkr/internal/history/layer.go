@@ -1,10 +1,6 @@
 package history
 
-import (
-	"maps"
-
-	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
-)
+import "maps"
 
 // layer is what an earlier map lacks for a later one: new values, and nil for what has gone.
 type layer[K comparable, V any] map[K]change[V]
@@ -15,6 +11,15 @@ type change[V any] struct {
 	// fresh: the earlier map has none. A fresh value that goes leaves nothing behind: otherwise a
 	// layer would grow by each contender that ever came.
 	fresh bool
+}
+
+// layerOf is what an empty map lacks for a later one.
+func layerOf[K comparable, V any](later map[K]*V) layer[K, V] {
+	l := make(layer[K, V], len(later))
+	for k, v := range later {
+		l[k] = change[V]{v, true}
+	}
+	return l
 }
 
 // put notes the value of a key; nil if it has gone. fresh: there was none just before.
@@ -48,36 +53,4 @@ func (l layer[K, V]) applyTo(m map[K]*V) {
 			m[k] = c.value
 		}
 	}
-}
-
-// The memory of an entry of a layer, of a znode beside its path and data, and of a stay: about
-// twice of what the fields take.
-const (
-	entrySize = 100
-	nodeSize  = 400
-	staySize  = 700
-)
-
-// sizeOfNode is the memory of a znode in a layer. Recognition keeps records decoded.
-func sizeOfNode(path string, n *recognize.Node) int64 {
-	if n == nil {
-		return int64(entrySize + len(path))
-	}
-	return int64(entrySize + nodeSize + len(path) + 3*len(n.Data))
-}
-
-// sizeOfStay is the memory of a stay in a layer; its names are those of znodes.
-func sizeOfStay(_ place, s *Stay) int64 {
-	if s == nil {
-		return entrySize
-	}
-	return entrySize + staySize
-}
-
-// size is the memory of a layer.
-func (l layer[K, V]) size(of func(K, *V) int64) (sum int64) {
-	for k, c := range l {
-		sum += of(k, c.value)
-	}
-	return sum
 }

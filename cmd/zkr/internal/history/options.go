@@ -31,8 +31,9 @@ type Options struct {
 
 // steps are the steps of a Reader.
 type steps interface {
-	// begin is called when the first state exists.
-	begin(at Moment, nodes map[string]*recognize.Node)
+	// begin is called when the first state exists, with the reader's znodes, and its stays that
+	// last.
+	begin(at Moment, nodes map[string]*recognize.Node, open map[place]*Stay)
 	// before is called before each later transaction is applied. The reading ends if the
 	// result is false.
 	before(txn *txnlog.Txn) bool

@@ -232,7 +232,7 @@ func (r *Reader) beginState(at Moment) {
 	nodes := r.know.Replace(valuesInOrder(r.tree.nodes), recognize.Past{}, at.Time)
 	r.step(nodes, at, nil)
 	if r.o.steps != nil {
-		r.o.steps.begin(at, r.tree.nodes)
+		r.o.steps.begin(at, r.tree.nodes, r.stays.open)
 	}
 }
 

@@ -117,11 +117,9 @@ func (y *stays) arrive(at place, p part, t *recognize.Thing, tree *tree, now Mom
 	}
 }
 
-// adopt makes copies of these stays those that last. The map is that of the stays from then on.
+// adopt makes these stays those that last. The map is that of the stays from then on.
 func (y *stays) adopt(open map[place]*Stay) {
-	for at, s := range open {
-		stay := *s
-		open[at] = &stay
+	for at := range open {
 		y.group(at)
 	}
 	y.open = open
