@@ -46,14 +46,17 @@ func TestCommandsOfThePagesOfRecipesRun(t *testing.T) {
 	}
 }
 
+// schemeOfKerberos is in the commands that need a KDC.
+const schemeOfKerberos = "--auth-scheme kerberos"
+
 // comment is the end of a line that is not part of the command: & and a comment.
 var comment = regexp.MustCompile(`\s*(&)?\s*(\s#\s.*)?$`) // read only
 
 func runPage(b *bed, page, bin string) {
 	var background []*zkrProcess
 	for _, line := range commandsOf(b.T, page) {
-		if strings.Contains(line, "--auth-scheme kerberos") {
-			continue // needs a KDC, as the tests of Kerberos have
+		if strings.Contains(line, schemeOfKerberos) {
+			continue // TestKerberosCommandsRunOnApache
 		}
 		if strings.HasSuffix(line, "--for finished") {
 			require.NoError(b.T, os.WriteFile(filepath.Join(bin, "counted"), nil, 0o600))

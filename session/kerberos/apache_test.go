@@ -12,6 +12,7 @@ import (
 	"github.com/jcmturner/gokrb5/v8/iana/etypeID"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/kdctest"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -90,8 +91,8 @@ func TestServerKnowsTheClientByItsPrincipalOnApache(t *testing.T) {
 	data, _, err := hers.Get(ctx, "/hers")
 	require.NoError(t, err)
 	require.Equal(t, "secret", string(data))
-	require.Equal(t, 1, k.issued("AS_REQ", "alice/app.zk.test"), "one login serves all connections")
-	require.GreaterOrEqual(t, k.issued("TGS_REQ", "alice/app.zk.test"), 2, "each connection has a ticket of its own; a machine that stalls may cost another connection")
+	require.Equal(t, 1, k.Issued("AS_REQ", "alice/app.zk.test"), "one login serves all connections")
+	require.GreaterOrEqual(t, k.Issued("TGS_REQ", "alice/app.zk.test"), 2, "each connection has a ticket of its own; a machine that stalls may cost another connection")
 
 	_, nobodys := connect(ctx, t, server, nil)
 	_, _, err = nobodys.Exists(ctx, "/")
@@ -103,16 +104,16 @@ func TestEncryptionTypesOnApache(t *testing.T) {
 	server := k.startZooKeeper(t)
 	ctx := limited(t)
 	l := k.login("alice")
-	text, err := os.ReadFile(k.file("krb5.conf"))
+	text, err := os.ReadFile(k.File("krb5.conf"))
 	require.NoError(t, err)
 	for _, name := range []string{"aes256-cts-hmac-sha1-96", "aes128-cts-hmac-sha1-96", "aes256-cts-hmac-sha384-192", "aes128-cts-hmac-sha256-128"} {
 		l.tgt = nil
-		l.options.ConfigFile = k.write(name+".conf", replaceOnce(t, string(text), "[libdefaults]",
+		l.options.ConfigFile = k.Write(name+".conf", kdctest.ReplaceOnce(t, string(text), "[libdefaults]",
 			"[libdefaults]\ndefault_tkt_enctypes = "+name+"\ndefault_tgs_enctypes = "+name))
 		connect(ctx, t, server, l.SASL)
 		require.Equal(t, etypeID.ETypesByName[name], l.tgt.key.KeyType)
 	}
-	l.options.ConfigFile = k.write("old.conf", replaceOnce(t, string(text), "[libdefaults]", "[libdefaults]\ndefault_tgs_enctypes = arcfour-hmac-md5"))
+	l.options.ConfigFile = k.Write("old.conf", kdctest.ReplaceOnce(t, string(text), "[libdefaults]", "[libdefaults]\ndefault_tgs_enctypes = arcfour-hmac-md5"))
 	_, err = l.SASL(ctx, listedName)
 	require.ErrorIs(t, err, ErrConfig)
 	require.ErrorContains(t, err, "default_tgs_enctypes has no AES type")
@@ -127,7 +128,7 @@ func TestLockStaysHeldWithoutAKDCOnApache(t *testing.T) {
 	client, s := connect(ctx, t, server, k.login("alice").SASL)
 	held, err := lock.New(client, "/locks/report", nil).Lock(ctx)
 	require.NoError(t, err)
-	for _, fault := range []func(){func() {}, k.freeze, k.stop} {
+	for _, fault := range []func(){func() {}, k.Freeze, k.Stop} {
 		fault()
 		server.cut()
 		_, exists, err := s.Exists(ctx, held.Path())
@@ -142,7 +143,7 @@ func TestClientConnectsWhenTheKDCIsBackOnApache(t *testing.T) {
 	k := newKDC(t, time.Hour)
 	server := k.startZooKeeper(t)
 	l := k.login("alice")
-	k.stop()
+	k.Stop()
 	ctx := limited(t)
 	asked := make(chan struct{}, 1000)
 	sasl := func(ctx context.Context, server string) (session.SASLMechanism, error) {
@@ -164,7 +165,7 @@ func TestClientConnectsWhenTheKDCIsBackOnApache(t *testing.T) {
 	}()
 	<-asked
 	<-asked
-	k.start()
+	k.Start()
 	require.NoError(t, <-connected)
 }
 
@@ -177,7 +178,7 @@ func TestSessionOutlivesItsTicketsAndItsKeyOnApache(t *testing.T) {
 	l := k.login("alice")
 	_, s := connect(ctx, t, server, l.SASL)
 	for range 2 {
-		k.keytab("alice")
+		k.Keytab("alice")
 		first := l.tgt
 		require.Eventually(t, func() bool { return !first.isValid(time.Now()) }, 20*time.Second, 50*time.Millisecond)
 		server.cut()
@@ -185,7 +186,7 @@ func TestSessionOutlivesItsTicketsAndItsKeyOnApache(t *testing.T) {
 		require.NoError(t, err)
 		require.NotSame(t, first, l.tgt)
 	}
-	require.GreaterOrEqual(t, k.issued("AS_REQ", "alice"), 3)
+	require.GreaterOrEqual(t, k.Issued("AS_REQ", "alice"), 3)
 }
 
 // The owner of a credential cache renews the ticket in it; another user's ticket makes the
@@ -194,8 +195,8 @@ func TestTicketOfACredentialCacheIsReadAgainOnApache(t *testing.T) {
 	k := newKDC(t, 8*time.Second)
 	server := k.startZooKeeper(t)
 	ctx := limited(t)
-	cache, keytab := k.file("ccache"), k.keytab("alice")
-	k.run("kinit", "-c", cache, "-k", "-t", keytab, "alice")
+	cache, keytab := k.File("ccache"), k.Keytab("alice")
+	k.Run("kinit", "-c", cache, "-k", "-t", keytab, "alice")
 	l, err := CredentialCache("FILE:"+cache, k.options())
 	require.NoError(t, err)
 	l.dns = testNames()
@@ -209,7 +210,7 @@ func TestTicketOfACredentialCacheIsReadAgainOnApache(t *testing.T) {
 	_, err = CredentialCache(cache, k.options())
 	require.ErrorIs(t, err, ErrCredentials)
 
-	k.run("kinit", "-c", cache, "-k", "-t", keytab, "alice")
+	k.Run("kinit", "-c", cache, "-k", "-t", keytab, "alice")
 	server.cut()
 	_, _, err = s.Exists(ctx, "/")
 	require.NoError(t, err)
@@ -222,7 +223,7 @@ func TestServerThatCannotReadTheTicketRefusesOnApache(t *testing.T) {
 	server := k.startZooKeeper(t)
 	ctx := limited(t)
 	_, s := connect(ctx, t, server, k.login("alice").SASL)
-	k.admin("cpw -randkey zookeeper/%s", canonicalName)
+	k.Admin("cpw -randkey zookeeper/%s", canonicalName)
 	server.cut()
 	_, _, err := s.Exists(ctx, "/")
 	require.ErrorIs(t, err, session.ErrAuthFailed)
@@ -232,7 +233,7 @@ func TestConnectSaysWhatIsWrongWithTheKeyOnApache(t *testing.T) {
 	k := newKDC(t, time.Hour)
 	server := k.startZooKeeper(t)
 	l := k.login("alice")
-	k.admin("cpw -randkey alice")
+	k.Admin("cpw -randkey alice")
 	ctx, cancel := context.WithCancel(limited(t))
 	defer cancel()
 	tries := 0
@@ -244,22 +245,22 @@ func TestConnectSaysWhatIsWrongWithTheKeyOnApache(t *testing.T) {
 	})
 	require.ErrorIs(t, err, session.ErrUnreachable)
 	require.ErrorIs(t, err, ErrCredentials)
-	require.ErrorContains(t, err, "the key in keytab "+k.file("alice.keytab")+" (version 2) is wrong")
+	require.ErrorContains(t, err, "the key in keytab "+k.File("alice.keytab")+" (version 2) is wrong")
 }
 
 // TestToolLogsInOnApache with a keytab, and with the ticket of kinit.
 func TestToolLogsInOnApache(t *testing.T) {
 	k := newKDC(t, time.Hour)
 	server := k.startZooKeeper(t)
-	zkr := k.file("zkr")
+	zkr := k.File("zkr")
 	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", zkr, "../../cmd/zkr").CombinedOutput()
 	require.NoError(t, err, string(out))
-	cache, keytab := k.file("ccache"), k.keytab("alice")
+	cache, keytab := k.File("ccache"), k.Keytab("alice")
 	tree := func(flags ...string) (string, error) {
 		cmd := exec.CommandContext(limited(t), zkr, append([]string{
 			"tree", "/", "--servers", server.address, "--auth-scheme", "kerberos", "--kerberos-server", "zookeeper/" + canonicalName,
 		}, flags...)...)
-		cmd.Env = append(os.Environ(), "KRB5_CONFIG="+k.file("krb5.conf"), "KRB5CCNAME="+cache)
+		cmd.Env = append(os.Environ(), "KRB5_CONFIG="+k.File("krb5.conf"), "KRB5CCNAME="+cache)
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
@@ -270,15 +271,15 @@ func TestToolLogsInOnApache(t *testing.T) {
 	said, err = tree()
 	require.ErrorContains(t, err, "exit status 77", said)
 	require.Contains(t, said, "run kinit")
-	k.run("kinit", "-c", cache, "-k", "-t", keytab, "alice")
+	k.Run("kinit", "-c", cache, "-k", "-t", keytab, "alice")
 	said, err = tree()
 	require.NoError(t, err, said)
 
-	k.admin("cpw -randkey alice")
+	k.Admin("cpw -randkey alice")
 	said, err = tree("--kerberos-keytab", keytab, "--kerberos-principal", "alice")
 	require.ErrorContains(t, err, "exit status 77", said)
 	require.Contains(t, said, "is wrong")
-	k.stop()
+	k.Stop()
 	said, err = tree("--kerberos-keytab", keytab, "--kerberos-principal", "alice")
 	require.ErrorContains(t, err, "exit status 69", said)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/kdctest"
 )
 
 // Each failure names what is wrong and what to do.
@@ -28,24 +29,24 @@ func TestFailuresAreNamed(t *testing.T) {
 	require.NoError(t, good.Verify(ctx))
 
 	changed := k.login("bob")
-	k.admin("cpw -randkey bob")
-	verify(changed, ErrCredentials, "the key in keytab "+k.file("bob.keytab")+" (version 2) is wrong: the key of bob@ZK.TEST has changed; export the keytab again", "PREAUTH_FAILED")
-	k.admin("modprinc -requires_preauth bob")
+	k.Admin("cpw -randkey bob")
+	verify(changed, ErrCredentials, "the key in keytab "+k.File("bob.keytab")+" (version 2) is wrong: the key of bob@ZK.TEST has changed; export the keytab again", "PREAUTH_FAILED")
+	k.Admin("modprinc -requires_preauth bob")
 	verify(changed, ErrCredentials, "bob.keytab has another key of bob@ZK.TEST than the KDC: export the keytab again")
 
 	deleted := k.login("carol")
-	k.admin("delprinc -force carol")
+	k.Admin("delprinc -force carol")
 	verify(deleted, ErrCredentials, "the KDC does not know the principal carol@ZK.TEST")
 
 	locked := k.login("dave")
-	k.admin("modprinc -allow_tix dave")
+	k.Admin("modprinc -allow_tix dave")
 	verify(locked, ErrCredentials, "the principal dave@ZK.TEST is locked or expired")
 
 	_, err := good.SASL(ctx, "zk9.zk.test")
 	require.ErrorIs(t, err, ErrServerUnknown)
 	require.ErrorContains(t, err, "authenticate to zk9.zk.test: the KDC does not know the server's principal: there is no principal zookeeper/zk9.zk.test@ZK.TEST")
 
-	require.NoError(t, os.Remove(k.file("alice.keytab")))
+	require.NoError(t, os.Remove(k.File("alice.keytab")))
 	verify(good, ErrCredentials, "alice.keytab: no such file")
 }
 
@@ -53,18 +54,18 @@ func TestFailuresAreNamed(t *testing.T) {
 func TestClockSkewIsNamed(t *testing.T) {
 	k := newKDC(t, time.Hour)
 	l := k.login("alice")
-	k.admin("modprinc -requires_preauth %s", "alice")
+	k.Admin("modprinc -requires_preauth %s", "alice")
 	for _, c := range []struct{ offset, says string }{{"+10m", `the KDC's differs by (10m0s|9m5\ds)`}, {"-10m", `the KDC's differs by -10m\ds`}} {
-		k.stop()
-		k.startLate(c.offset)
+		k.Stop()
+		k.StartAhead(c.offset)
 		err := l.Verify(limited(t))
 		require.ErrorIs(t, err, ErrClockSkew)
 		require.Regexp(t, c.says, err.Error())
-		k.admin("modprinc +requires_preauth alice")
+		k.Admin("modprinc +requires_preauth alice")
 		err = l.Verify(limited(t))
 		require.ErrorIs(t, err, ErrClockSkew)
 		require.Regexp(t, c.says, err.Error())
-		k.admin("modprinc -requires_preauth alice")
+		k.Admin("modprinc -requires_preauth alice")
 	}
 }
 
@@ -73,7 +74,7 @@ func TestClockSkewIsNamed(t *testing.T) {
 func TestSilentKDCCostsTheContextsTime(t *testing.T) {
 	k := newKDC(t, time.Hour)
 	l := k.login("alice")
-	k.freeze()
+	k.Freeze()
 	for _, end := range []error{context.DeadlineExceeded, context.Canceled} {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		if errors.Is(end, context.Canceled) {
@@ -87,7 +88,7 @@ func TestSilentKDCCostsTheContextsTime(t *testing.T) {
 		require.Less(t, time.Since(began), attemptTimeout)
 		cancel()
 	}
-	k.stop()
+	k.Stop()
 	err := l.Verify(limited(t))
 	require.ErrorIs(t, err, ErrKDCUnreachable)
 	require.ErrorContains(t, err, "connection refused")
@@ -100,13 +101,13 @@ func TestSecondKDCIsUsedWhileTheFirstIsSilent(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer silent.Close()
-	text, err := os.ReadFile(k.file("krb5.conf"))
+	text, err := os.ReadFile(k.File("krb5.conf"))
 	require.NoError(t, err)
-	k.write("krb5.conf", replaceOnce(t, string(text), "    kdc = ", "    kdc = "+silent.Addr().String()+"\n    kdc = "))
+	k.Write("krb5.conf", kdctest.ReplaceOnce(t, string(text), "    kdc = ", "    kdc = "+silent.Addr().String()+"\n    kdc = "))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	require.NoError(t, l.Verify(ctx))
-	require.Equal(t, place{"tcp", k.address}, l.kdcs[testRealm])
+	require.Equal(t, place{"tcp", k.Address}, l.kdcs[testRealm])
 	ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	began := time.Now()
@@ -117,13 +118,13 @@ func TestSecondKDCIsUsedWhileTheFirstIsSilent(t *testing.T) {
 func TestKDCWithoutTCPIsUsed(t *testing.T) {
 	k := newKDC(t, time.Hour)
 	l := k.login("alice")
-	k.stop()
-	text, err := os.ReadFile(k.file("kdc.conf"))
+	k.Stop()
+	text, err := os.ReadFile(k.File("kdc.conf"))
 	require.NoError(t, err)
-	k.write("kdc.conf", replaceOnce(t, string(text), "kdc_tcp_listen = "+k.address, `kdc_tcp_listen = ""`))
-	k.launch()
+	k.Write("kdc.conf", kdctest.ReplaceOnce(t, string(text), "kdc_tcp_listen = "+k.Address, `kdc_tcp_listen = ""`))
+	k.Launch()
 	require.Eventually(t, func() bool { return l.Verify(t.Context()) == nil }, 20*time.Second, 10*time.Millisecond)
-	require.Equal(t, place{"udp", k.address}, l.kdcs[testRealm])
+	require.Equal(t, place{"udp", k.Address}, l.kdcs[testRealm])
 }
 
 // A KDC that has got another key, as one that was restored, refuses the ticket-granting
@@ -131,14 +132,14 @@ func TestKDCWithoutTCPIsUsed(t *testing.T) {
 func TestTicketThatTheKDCForgotIsReplaced(t *testing.T) {
 	k := newKDC(t, time.Hour)
 	l := k.login("alice")
-	k.keytab("zookeeper/" + canonicalName)
+	k.Keytab("zookeeper/" + canonicalName)
 	ctx := limited(t)
 	_, err := l.SASL(ctx, listedName)
 	require.NoError(t, err)
-	k.admin("cpw -randkey krbtgt/%s", testRealm)
+	k.Admin("cpw -randkey krbtgt/%s", testRealm)
 	_, err = l.SASL(ctx, listedName)
 	require.NoError(t, err)
-	require.Equal(t, 2, k.issued("AS_REQ", "alice"))
+	require.Equal(t, 2, k.Issued("AS_REQ", "alice"))
 }
 
 // The KDC of the client's realm gives a ticket for the KDC of the server's realm.
@@ -146,8 +147,8 @@ func TestServerInAnotherRealmIsReached(t *testing.T) {
 	const other = "OTHER.TEST"
 	k := newKDC(t, time.Hour)
 	l := k.login("alice")
-	k.addRealm(other)
-	k.run("kadmin.local", "-r", other, "-q", "addprinc -randkey zookeeper/"+canonicalName)
+	k.AddRealm(other)
+	k.Run("kadmin.local", "-r", other, "-q", "addprinc -randkey zookeeper/"+canonicalName)
 	l.options.ServerPrincipal = "zookeeper/_HOST@" + other
 	_, err := l.SASL(limited(t), listedName)
 	require.NoError(t, err)
