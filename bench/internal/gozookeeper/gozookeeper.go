@@ -121,6 +121,12 @@ func workOf(t task.Task, conn *zk.Conn) task.Work {
 			_, err := conn.Set(t.Path, make([]byte, 8), -1)
 			return err
 		}
+	case task.SetTwice:
+		return func(context.Context, int) error {
+			set := &zk.SetDataRequest{Path: t.Path, Data: make([]byte, 8), Version: -1}
+			_, err := conn.Multi(set, set)
+			return err
+		}
 	}
 	return nil
 }

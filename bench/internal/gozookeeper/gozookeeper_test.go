@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -99,9 +100,10 @@ func TestEveryKindIsMeasured(t *testing.T) {
 		{Kind: task.Counter, Clients: 3, Workers: 6},
 		{Kind: task.CreateDelete, Clients: 1, Workers: 1},
 		{Kind: task.Set, Clients: 1, Workers: 8},
+		{Kind: task.SetTwice, Clients: 1, Workers: 1},
 	} {
 		c.Path, c.WarmMS, c.TimeMS = fmt.Sprintf("/%d", i), 20, 100
-		if c.Kind == task.Set || c.Kind == task.CreateDelete {
+		if plain := []task.Kind{task.Set, task.SetTwice, task.CreateDelete}; slices.Contains(plain, c.Kind) {
 			_, err := conn.Create(c.Path, nil, 0, zk.WorldACL(zk.PermAll))
 			require.NoError(t, err)
 		}

@@ -50,10 +50,11 @@ const (
 	// the median of the microseconds.
 	Notice Kind = "notice"
 
-	// CreateDelete creates a znode and deletes it, Set sets one: operations per
-	// second of plain requests.
+	// CreateDelete creates a znode and deletes it, Set sets one, and SetTwice sets one
+	// twice in a transaction: operations per second of plain requests.
 	CreateDelete Kind = "create+delete"
 	Set          Kind = "set"
+	SetTwice     Kind = "set+set"
 )
 
 // FirstChild is the name of the first child created in a task of the kind
