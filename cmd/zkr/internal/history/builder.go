@@ -68,6 +68,9 @@ func (b *builder) remark(f txnlog.Finding) {
 // keep notes that a stay lasts. fresh: it has begun. The reader changes it later: cut packs it.
 func (b *builder) keep(s *Stay, fresh bool) { b.making().made.open.put(s.place(), s, fresh) }
 
+// described notes that a stay has changed.
+func (b *builder) described(s *Stay) { b.keep(s, false) }
+
 // note notes an event. The stays of the first state began before.
 func (b *builder) note(kind EventKind, s *Stay) {
 	if !b.begun {

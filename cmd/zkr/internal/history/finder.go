@@ -72,6 +72,9 @@ func (f *finder) options() *Options {
 
 func (f *finder) note(kind EventKind, s *Stay) { f.trail.add(f.event(kind, s)) }
 
+// described does nothing: the reader has the stays.
+func (f *finder) described(*Stay) {}
+
 // begin is not called: the first state of a span is known.
 func (f *finder) begin(Moment, map[string]*recognize.Node, map[place]*Stay) {}
 

@@ -34,6 +34,8 @@ type steps interface {
 	// begin is called when the first state exists, with the reader's znodes, and its stays that
 	// last.
 	begin(at Moment, nodes map[string]*recognize.Node, open map[place]*Stay)
+	// described is called when a stay has changed that is neither granted nor ended by it.
+	described(*Stay)
 	// before is called before each later transaction is applied. The reading ends if the
 	// result is false.
 	before(txn *txnlog.Txn) bool

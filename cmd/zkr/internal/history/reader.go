@@ -114,6 +114,11 @@ func newReader(root string, o *Options) *Reader {
 		r.o.Report = func(txnlog.Finding) {}
 	}
 	r.stays = stays{open: map[place]*Stay{}, of: map[string]map[place]bool{}, began: r.o.Began, granted: r.o.Granted, ended: r.o.Ended, findBreak: loggedBreak}
+	r.stays.described = func(s *Stay) {
+		if r.o.steps != nil {
+			r.o.steps.described(s)
+		}
+	}
 	r.lines = newLines(r)
 	r.lines.off = r.o.whole
 	r.know.Late = r.lines.take

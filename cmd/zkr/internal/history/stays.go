@@ -15,8 +15,9 @@ type stays struct {
 	open map[place]*Stay
 	// of are the places in a thing.
 	of map[string]map[place]bool
-	// began, granted and ended are called in the order of the transactions.
-	began, granted, ended func(*Stay)
+	// began, granted and ended are called in the order of the transactions; so is described when
+	// something else of a stay has changed.
+	began, granted, ended, described func(*Stay)
 	// findBreak finds the record of an operator who takes the hold away by a transaction.
 	findBreak func(*Stay, *txnlog.Txn) (lockformat.Break, bool)
 }
@@ -107,8 +108,8 @@ func (y *stays) arrive(at place, p part, t *recognize.Thing, tree *tree, now Mom
 		y.enter(at, s)
 		s.describe(p, t)
 		y.began(s)
-	} else {
-		s.describe(p, t)
+	} else if before := *s; s.describe(p, t) != before {
+		y.described(s)
 	}
 	if p.has && !s.Has() {
 		now = s.notBefore(now, txn)
@@ -161,12 +162,13 @@ func (s *Stay) notBefore(now Moment, txn *txnlog.Txn) Moment {
 	return now
 }
 
-// describe sets what may change during a stay.
-func (s *Stay) describe(p part, t *recognize.Thing) {
+// describe sets what may change during a stay, and returns the stay.
+func (s *Stay) describe(p part, t *recognize.Thing) Stay {
 	s.Kind, s.As, s.Name, s.Permits = t.Kind, p.as, cmp.Or(p.name, s.Name), p.permits
 	if p.token != 0 {
 		s.Token = p.token
 	}
+	return *s
 }
 
 // stands reports whether the znode of a stay exists. A resource is no znode of its owner's.
