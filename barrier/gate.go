@@ -3,12 +3,12 @@ package barrier
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/zkrecipes/zkrecipes/internal/follow"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/internal/observing"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -200,7 +200,7 @@ func (g *Gate) changeUntilDone(ctx context.Context, try func(context.Context, *s
 
 // set tries to close the gate. Without done and an error, set is called again.
 func (g *Gate) set(ctx context.Context, s *session.Session) (done bool, err error) {
-	dir := g.path[:max(1, strings.LastIndexByte(g.path, '/'))]
+	dir := znode.Parent(g.path)
 	was, there, err := s.Exists(ctx, dir)
 	hidden := errors.Is(err, session.ErrNoAuth) // servers since 3.9.3, for an unreadable znode
 	if err != nil && !hidden {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -146,7 +147,7 @@ func (q *Queue) listPaths(ctx context.Context, s *session.Session, dir string) (
 func (l layout) infoOf(node session.Seen, path string) Info {
 	rec, err := l.decodeTask(path, node.Data)
 	if err != nil {
-		return Info{ID: lastPart(path), Order: node.Stat.Czxid, Err: err}
+		return Info{ID: znode.Base(path), Order: node.Stat.Czxid, Err: err}
 	}
 	return seenAs(rec, node.Stat).toInfo()
 }

@@ -146,6 +146,3 @@ func payloadHash(payload []byte) string {
 
 // parentOf is the path of a path's parent.
 func parentOf(path string) string { return path[:strings.LastIndexByte(path, '/')] }
-
-// lastPart is the name of a path's last element.
-func lastPart(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

@@ -10,6 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/format/taskformat"
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/stm"
 )
@@ -144,7 +145,7 @@ func (p *purgeCall) deleteStrays(ctx context.Context, s *session.Session) error 
 	}
 	has := map[string]bool{} // tasks that can be read
 	for _, path := range tasks {
-		if !p.garbage[lastPart(path)] {
+		if !p.garbage[znode.Base(path)] {
 			has[p.q.taskOf(path)] = true
 			continue
 		}
@@ -207,7 +208,7 @@ func (q *Queue) removeGarbage(ctx context.Context, op, id string, why error) err
 // does not exist. Garbage names no run, and a later task of its id can have its version. So each
 // deletion of garbage depends on the version of the bucket of payloads, read before, and sets it.
 func (q *Queue) deleteGarbage(ctx context.Context, task string) (gone bool, err error) {
-	bucket := q.at(dataDir, lastPart(parentOf(task)))
+	bucket := q.at(dataDir, znode.Base(parentOf(task)))
 	err = q.applyTxn(ctx, func(tx *stm.Tx) error {
 		payloads, now, err := getBehind(tx, bucket, task)
 		gone = err == nil && !now.Exists

@@ -8,6 +8,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/stm"
 )
@@ -130,7 +131,7 @@ func (b *submission) submitOnce(ctx context.Context, s *session.Session) error {
 		return b.findExisting(ctx, s, ErrFull)
 	}
 	if b.attached {
-		b.rec.Owner = lastPart(fence)
+		b.rec.Owner = znode.Base(fence)
 	}
 	if err := b.setPeriod(ctx, s, fence); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/stm"
 )
@@ -103,7 +104,7 @@ func (t *mastership) strayParts(n int, payloads, results []string) (strays []str
 // has, or may have.
 func (t *mastership) deleteStray(read session.Seen, path string) func(tx *stm.Tx) error {
 	task, err := t.decodeSeen(t.taskOf(path), read)
-	_, run, payload := strings.Cut(lastPart(path), partMark)
+	_, run, payload := strings.Cut(znode.Base(path), partMark)
 	switch {
 	case err != nil:
 		return nil // it may be its task

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -92,7 +93,7 @@ func (v *taskView) dropMissing(bucket string, ids, names []string) {
 	v.t.updateScheduler(func(sc *scheduler) {
 		for _, id := range ids {
 			path := v.t.taskPath(id)
-			if r := v.reads[path]; there[lastPart(path)] || r != nil && !r.due {
+			if r := v.reads[path]; there[znode.Base(path)] || r != nil && !r.due {
 				continue
 			}
 			delete(v.reads, path)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -211,7 +212,7 @@ func (v *taskView) idOf(path string) string {
 	if id, there := v.ids[path]; there {
 		return id
 	}
-	return lastPart(path)
+	return znode.Base(path)
 }
 
 // dropTask takes the task on path from the scheduler.
@@ -278,7 +279,7 @@ func (v *taskView) show(sc *scheduler, r *taskRead, task *seen, err error) {
 		v.dropTask(sc, r.path)
 		return
 	}
-	if task.ID != lastPart(r.path) {
+	if task.ID != znode.Base(r.path) {
 		v.ids[r.path] = task.ID
 	}
 	sc.showTask(*task, r.due)

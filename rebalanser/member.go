@@ -9,6 +9,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/election"
 	"github.com/zkrecipes/zkrecipes/internal/mailbox"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/lock/locktable"
 	"github.com/zkrecipes/zkrecipes/rebalanser/internal/core"
@@ -66,7 +67,7 @@ type member struct {
 
 func newMember(ctx context.Context, g *Group, hold *session.Hold, place *election.Candidacy, instance *lock.Held) (*member, error) {
 	m := &member{g: g, hold: hold, place: place, instance: instance, box: mailbox.New[event](), fault: make(chan error, 1)}
-	m.memberNode = memberNode{s: hold.Session(), at: g.at, client: lastElement(hold.Path()), acl: g.opts.ACL}
+	m.memberNode = memberNode{s: hold.Session(), at: g.at, client: znode.Base(hold.Path()), acl: g.opts.ACL}
 	m.ctx, m.end = session.WithHolds(context.WithoutCancel(ctx), hold.Context())
 	m.working, m.stop = context.WithCancelCause(m.ctx)
 	m.f = core.NewFollower(g.opts.Mode.coreMode(), m.client, g.opts.StartWhenComplete)

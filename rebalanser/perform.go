@@ -3,7 +3,6 @@ package rebalanser
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/lock/locktable"
@@ -258,6 +257,3 @@ func (m *member) withdrawAck(generation int64) {
 		return nil
 	}, unacked)
 }
-
-// lastElement is the name of a znode.
-func lastElement(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

@@ -171,7 +171,7 @@ func (c *Creation) findByID(ctx context.Context) (Node, bool, error) {
 // was sent before, in the session called owner.
 func (s *Session) findCreated(ctx context.Context, path string, mode Mode, owner int64) (Node, bool, error) {
 	dir := parent(path)
-	name := path[strings.LastIndexByte(path, '/')+1:]
+	name := znode.Base(path)
 	for lost := 0; ; {
 		if err := s.awaitConnection(ctx); err != nil {
 			return Node{}, false, err

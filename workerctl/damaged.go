@@ -9,6 +9,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -62,7 +63,7 @@ func (d *demolition) tryDelete(ctx context.Context, s *session.Session) error {
 	if err := checkFormat(seen.Data); err != nil {
 		return err
 	}
-	if _, err := jobOf(nameOf(d.path), seen.Data); err == nil {
+	if _, err := jobOf(znode.Base(d.path), seen.Data); err == nil {
 		return errValid
 	}
 	d.created = seen.Stat.Czxid
@@ -120,7 +121,7 @@ func (d *demolition) deleteAll(ctx context.Context, s *session.Session, version 
 	var all []string
 	if len(levels) > 1 {
 		for i, path := range levels[1] {
-			if nameOf(path) == jobformat.NodeState {
+			if znode.Base(path) == jobformat.NodeState {
 				all = append(all, path)
 				levels[1] = slices.Delete(levels[1], i, i+1)
 				break

@@ -9,6 +9,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/stm"
@@ -141,7 +142,7 @@ func findRecord(ctx context.Context, client *session.Client, path string) (recor
 		case !seen.Exists:
 			return ErrNoJob
 		}
-		record, err = jobOf(nameOf(path), seen.Data)
+		record, err = jobOf(znode.Base(path), seen.Data)
 		if err != nil && checkFormat(seen.Data) == nil {
 			err = fmt.Errorf("%w; Janitor.DeleteDamaged (\"zkr job rm --force\") deletes the znode with everything below it", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -26,7 +27,7 @@ func (r run) jobPath() string { return string(r)[:max(0, strings.LastIndexByte(s
 func (r run) endedPath() string {
 	job := r.jobPath()
 	root := job[:strings.LastIndexByte(job, '/')]
-	return root + "/" + jobformat.DirEnded + "/" + jobformat.EndedName(nameOf(job), nameOf(string(r)))
+	return root + "/" + jobformat.DirEnded + "/" + jobformat.EndedName(znode.Base(job), znode.Base(string(r)))
 }
 
 func (r run) statePath() string { return r.at(jobformat.NodeState) }
@@ -44,9 +45,6 @@ func (r run) livePath(m member) string { return r.at(jobformat.DirLive, m.Live()
 func (r run) barrierPath(place string, workers int) string {
 	return r.at(jobformat.DirBarriers, jobformat.BarrierName(place, workers))
 }
-
-// nameOf is the last element of a path.
-func nameOf(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
 // validateRoot checks the root path of all jobs.
 func validateRoot(root string) error {

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"strings"
 
 	"github.com/zkrecipes/zkrecipes/internal/follow"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -101,7 +101,7 @@ func (r *Batcher[T]) ensureNode(ctx context.Context, s *session.Session) error {
 		case err == nil, errors.Is(err, session.ErrNodeExists):
 			return nil
 		case errors.Is(err, session.ErrNoNode):
-			above := r.path[:max(1, strings.LastIndexByte(r.path, '/'))]
+			above := znode.Parent(r.path)
 			if err := s.EnsurePath(ctx, above, session.Persistent, nil); err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -33,7 +34,7 @@ type leaf struct {
 }
 
 // name is the last element of the path.
-func (l *leaf) name() string { return l.path[strings.LastIndexByte(l.path, '/')+1:] }
+func (l *leaf) name() string { return znode.Base(l.path) }
 
 // walker reads a tree, level by level: first the znodes of a level, then the
 // lists of the znodes with children. So a tree costs a request for each znode

@@ -10,6 +10,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/internal/format/counterformat"
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 )
 
 // manyVersions is the number of changes that alone make a number look like a
@@ -97,7 +98,7 @@ func (s *spot) writerMarks() (out []*spot) {
 
 // countsBecause is the hint at a counter; "" for a mere number.
 func (l *looker) countsBecause(s *spot, format string) string {
-	up := l.find(parentPath(s.Path))
+	up := l.find(znode.Parent(s.Path))
 	switch {
 	case endsInNoun(s.name, counterWords):
 		return "of its name, and because its data is a number"

@@ -3,7 +3,8 @@ package recognize
 import (
 	"maps"
 	"slices"
-	"strings"
+
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 )
 
 // plantChanges puts changes into the tree: new and changed nodes, nil for removed
@@ -22,7 +23,7 @@ func (u *revision) plantChanges() {
 	parents := map[string][]string{}
 	for path := range u.changes {
 		if path != "/" {
-			parents[parentPath(path)] = append(parents[parentPath(path)], path)
+			parents[znode.Parent(path)] = append(parents[znode.Parent(path)], path)
 		}
 	}
 	sorted := slices.Sorted(maps.Keys(parents)) // parents before their children
@@ -48,7 +49,7 @@ func (u *revision) editSpot(path string) *spot {
 		}
 		return u.top
 	}
-	parent, name := u.editSpot(parentPath(path)), path[strings.LastIndexByte(path, '/')+1:]
+	parent, name := u.editSpot(znode.Parent(path)), znode.Base(path)
 	s := parent.child(name)
 	if s != nil && s.gen == u.gen {
 		return s
@@ -73,7 +74,7 @@ func (u *revision) copySpot(s *spot) *spot {
 func (u *revision) mergeChildren(parent *spot, paths []string) {
 	out := make([]placed, len(paths))
 	for i, path := range paths {
-		n, name := u.changes[path], path[strings.LastIndexByte(path, '/')+1:]
+		n, name := u.changes[path], znode.Base(path)
 		s := parent.child(name)
 		if s != nil {
 			s = u.copySpot(s)
@@ -101,7 +102,7 @@ func (u *revision) removeGhosts(path string) {
 		if s == nil || !s.ghost || s.children.size() > 0 {
 			return
 		}
-		path = parentPath(path)
+		path = znode.Parent(path)
 		parent := u.editSpot(path)
 		parent.children = parent.children.with(placed{s.name, nil})
 	}

@@ -124,7 +124,7 @@ func newerJob(s *spot, err error) *Thing {
 
 // endedJob recognizes the record of a job's outcome, which outlives the job.
 func endedJob(_ *looker, s *spot) *Thing {
-	if folder := parentPath(s.Path); znode.Base(folder) != jobformat.DirEnded {
+	if folder := znode.Parent(s.Path); znode.Base(folder) != jobformat.DirEnded {
 		return nil
 	}
 	r, err := decodeNode(s.Node, jobformat.Decode[jobformat.Ending])

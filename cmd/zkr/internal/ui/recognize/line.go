@@ -181,5 +181,5 @@ func FamilyOf(path string) string {
 	if path == "/" {
 		return path
 	}
-	return childPath(parentPath(path), baseName(path[strings.LastIndexByte(path, '/')+1:]))
+	return znode.Join(znode.Parent(path), baseName(znode.Base(path)))
 }

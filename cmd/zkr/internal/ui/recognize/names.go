@@ -127,10 +127,10 @@ func endsInNoun(name string, these []string) bool {
 // words.
 func hasWord(path string, these []string) bool {
 	for range 2 {
-		if slices.ContainsFunc(splitWords(path[strings.LastIndexByte(path, '/')+1:]), func(w string) bool { return slices.Contains(these, w) }) {
+		if slices.ContainsFunc(splitWords(znode.Base(path)), func(w string) bool { return slices.Contains(these, w) }) {
 			return true
 		}
-		path = parentPath(path)
+		path = znode.Parent(path)
 	}
 	return false
 }

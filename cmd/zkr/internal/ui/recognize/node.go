@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/versioned"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -61,7 +61,7 @@ func NewNode(path string, data []byte, stat session.Stat) *Node {
 }
 
 // Name is the last element of the path.
-func (n *Node) Name() string { return n.Path[strings.LastIndexByte(n.Path, '/')+1:] }
+func (n *Node) Name() string { return znode.Base(n.Path) }
 
 // Whole is true if Data is not truncated.
 func (n *Node) Whole() bool { return len(n.Data) == n.Size }

@@ -25,7 +25,7 @@ func (u *revision) markChanged(path string) {
 	for s.plain && at != path {
 		rest := path[len(at):]
 		name, _, _ := strings.Cut(strings.TrimPrefix(rest, "/"), "/")
-		child := childPath(at, name)
+		child := znode.Join(at, name)
 		u.touchParent(s, at, child, path)
 		if s = s.child(name); s == nil || baseName(name) != name {
 			u.markFamily(child) // the nodes beside the child depend on it
@@ -56,7 +56,7 @@ func (u *revision) markWithin(path string) {
 	s, at := u.old, "/"
 	for s != nil && s.plain && at != path {
 		name, _, _ := strings.Cut(strings.TrimPrefix(path[len(at):], "/"), "/")
-		s, at = s.child(name), childPath(at, name)
+		s, at = s.child(name), znode.Join(at, name)
 	}
 	u.markFamily(at)
 }

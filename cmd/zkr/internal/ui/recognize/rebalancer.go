@@ -1,7 +1,6 @@
 package recognize
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -266,34 +265,4 @@ func (st *ShareState) fillMatrix(p *plan) {
 	}
 	slices.Sort(names)
 	st.Resources = names
-}
-
-// setState sets the state of the group.
-func (st *ShareState) setState(t *Thing, s *spot) {
-	t.State = formatCount(len(st.Resources), "resource") + " shared by " + formatCount(len(st.Members), "member")
-	if n := len(st.Moves); n > 0 {
-		t.State += ", " + formatCount(n, "move") + " in progress"
-	}
-	if st.Mode == shareformat.ModeGlobal && st.Step != "" && st.Step != shareformat.Confirmed {
-		t.State += fmt.Sprintf(", generation %d: %s", st.Generation, st.Step)
-	}
-	if st.Paused {
-		t.State = "paused: " + t.State
-		by := ""
-		if st.PausedBy != "" {
-			by = " by " + st.PausedBy
-		}
-		t.addProblem(Hint, codePaused, childPath(t.Path, shareformat.NodeConfig), "the group is paused%s: no resource moves", by)
-	}
-	for _, name := range []string{shareformat.DirClients, shareformat.DirAssignments, shareformat.DirBarriers} {
-		if c := s.child(name); c != nil && c.Denied {
-			return // a missing node may just be unreadable
-		}
-	}
-	switch {
-	case len(st.Members) == 0 && len(st.Resources) > 0:
-		t.addProblem(Warn, codeNoMember, t.Path, "no member is present: the resources have no owner")
-	default:
-		st.reportUnowned(t)
-	}
 }

@@ -1,10 +1,12 @@
 package recognize
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/zkrecipes/zkrecipes/internal/format/shareformat"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 )
 
 // ShareState is how a group of rebalanser shares its resources.
@@ -68,6 +70,36 @@ func (m ShareMember) Counts() map[Cell]int {
 		out[c]++
 	}
 	return out
+}
+
+// setState sets the state of the group.
+func (st *ShareState) setState(t *Thing, s *spot) {
+	t.State = formatCount(len(st.Resources), "resource") + " shared by " + formatCount(len(st.Members), "member")
+	if n := len(st.Moves); n > 0 {
+		t.State += ", " + formatCount(n, "move") + " in progress"
+	}
+	if st.Mode == shareformat.ModeGlobal && st.Step != "" && st.Step != shareformat.Confirmed {
+		t.State += fmt.Sprintf(", generation %d: %s", st.Generation, st.Step)
+	}
+	if st.Paused {
+		t.State = "paused: " + t.State
+		by := ""
+		if st.PausedBy != "" {
+			by = " by " + st.PausedBy
+		}
+		t.addProblem(Hint, codePaused, znode.Join(t.Path, shareformat.NodeConfig), "the group is paused%s: no resource moves", by)
+	}
+	for _, name := range []string{shareformat.DirClients, shareformat.DirAssignments, shareformat.DirBarriers} {
+		if c := s.child(name); c != nil && c.Denied {
+			return // a missing node may just be unreadable
+		}
+	}
+	switch {
+	case len(st.Members) == 0 && len(st.Resources) > 0:
+		t.addProblem(Warn, codeNoMember, t.Path, "no member is present: the resources have no owner")
+	default:
+		st.reportUnowned(t)
+	}
 }
 
 // reportUnowned distinguishes resources that no member subscribes to, which stay without

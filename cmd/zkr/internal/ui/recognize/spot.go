@@ -113,22 +113,6 @@ func (s *spot) each(yield func(*spot)) {
 	}
 }
 
-// parentPath is the path of a path's parent; the root's parent is the root.
-func parentPath(path string) string {
-	if i := strings.LastIndexByte(path, '/'); i > 0 {
-		return path[:i]
-	}
-	return "/"
-}
-
-// childPath is the path of a child.
-func childPath(path, name string) string {
-	if path == "/" {
-		return path + name
-	}
-	return path + "/" + name
-}
-
 // suffixes end the names of nodes that belong to the node beside them.
 var suffixes = []string{lockformat.DelaySuffix, lockformat.RoomSuffix, lockformat.BreaksSuffix, lockformat.ProclaimedSuffix, lockformat.RankSuffix, barrierformat.RecentRoundsSuffix, tableformat.OwnersSuffix, suffixLock} // read only
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/format/taskformat"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 )
 
 // TaskState is the state of a queue of dispatch.
@@ -127,13 +128,13 @@ func taskQueue(l *looker, s *spot) *Thing {
 	case !st.Open:
 		t.addProblem(Warn, codeQueueFull, admission.Path, "the queue is full, or was not opened: it takes no more tasks")
 	case st.Master == "" && st.Total > 0 && (masters == nil || !masters.Denied):
-		t.addProblem(Warn, codeNoMaster, childPath(s.Path, taskformat.DirMasters), "no master is present: tasks are not assigned")
+		t.addProblem(Warn, codeNoMaster, znode.Join(s.Path, taskformat.DirMasters), "no master is present: tasks are not assigned")
 	}
 	if dead := st.Counts[taskformat.Dead]; dead > 0 {
 		t.addProblem(Warn, codeDeadTasks, tasks.Path, "%s dead: all attempts have failed", formatSeveral(dead, "task is", "tasks are"))
 	}
 	if st.Counts[taskformat.Waiting] > 0 && (alive == nil || !alive.Denied) && !slices.ContainsFunc(st.Workers, func(w TaskWorker) bool { return !w.Gone && !w.Draining }) {
-		t.addProblem(Warn, codeNoWorker, childPath(s.Path, taskformat.DirAlive), "no worker is present: tasks wait")
+		t.addProblem(Warn, codeNoWorker, znode.Join(s.Path, taskformat.DirAlive), "no worker is present: tasks wait")
 	} else if alive == nil || !alive.Denied {
 		st.reportUnmatched(t)
 	}
@@ -157,7 +158,7 @@ func (st *TaskState) reportUnmatched(t *Thing) {
 		}
 	}
 	if more := found - maxUnmatched; more > 0 {
-		t.addProblem(Warn, codeNoMatch, childPath(t.Path, taskformat.DirTasks), "tasks wait for %s that no worker has", formatSeveral(more, "more list of labels", "more lists of labels"))
+		t.addProblem(Warn, codeNoMatch, znode.Join(t.Path, taskformat.DirTasks), "tasks wait for %s that no worker has", formatSeveral(more, "more list of labels", "more lists of labels"))
 	}
 }
 
@@ -265,7 +266,7 @@ func (st *TaskState) readWorkers(l *looker, t *Thing, s *spot) {
 			continue
 		}
 		id := Text([]byte(name), idWidth)
-		path, short := childPath(workers.Path, name), taskformat.WorkerName(id)
+		path, short := znode.Join(workers.Path, name), taskformat.WorkerName(id)
 		st.Workers = append(st.Workers, TaskWorker{Path: path, ID: id, Name: short, Assigned: n, Gone: true})
 		t.addProblem(Warn, codeWorkerGone, path, "worker %s has gone, and still has %s", short, formatCount(n, "task"))
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 )
 
 // Recognizer makes a sequence of worlds: each update recognizes the changed
@@ -197,8 +199,8 @@ func (u *revision) recognizeAgain() {
 // isCovered reports whether a family is in, or below, a family already done.
 func isCovered(done map[string]bool, path string) bool {
 	for path != "/" {
-		up := parentPath(path)
-		if done[up] || up != "/" && done[childPath(parentPath(up), baseName(up[strings.LastIndexByte(up, '/')+1:]))] {
+		up := znode.Parent(path)
+		if done[up] || up != "/" && done[znode.Join(znode.Parent(up), baseName(znode.Base(up)))] {
 			return true
 		}
 		path = up
@@ -217,8 +219,8 @@ func filterThings(things []*Thing, these func(*Thing) bool) (out []*Thing) {
 
 // recognizeFamily recognizes a family again.
 func (u *revision) recognizeFamily(path string) (gone, come []*Thing) {
-	name := path[strings.LastIndexByte(path, '/')+1:]
-	for _, s := range familyMembers(u.old.at(parentPath(path)), path, name, u.old) {
+	name := znode.Base(path)
+	for _, s := range familyMembers(u.old.at(znode.Parent(path)), path, name, u.old) {
 		s.each(func(s *spot) {
 			if s.told != nil {
 				gone = append(gone, s.told)
@@ -231,8 +233,8 @@ func (u *revision) recognizeFamily(path string) (gone, come []*Thing) {
 	case path == "/":
 		u.top = u.top.reopen(u.gen)
 		fresh = append(fresh, u.top)
-	case u.top.at(parentPath(path)) != nil:
-		parent := u.editSpot(parentPath(path))
+	case u.top.at(znode.Parent(path)) != nil:
+		parent := u.editSpot(znode.Parent(path))
 		for _, s := range parent.familyOf(name) {
 			s = s.reopen(u.gen)
 			parent.children = parent.children.with(placed{s.name, s})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -59,7 +60,7 @@ func seeds(t *testing.T) (out []*Node) {
 
 // set puts a node into the tree, with all missing ancestors.
 func (f *forest) set(changes map[string]*Node, n *Node) {
-	for p := parentPath(n.Path); p != "/" && f.nodes[p] == nil; p = parentPath(p) {
+	for p := znode.Parent(n.Path); p != "/" && f.nodes[p] == nil; p = znode.Parent(p) {
 		f.zxid++
 		changes[p] = NewNode(p, nil, session.Stat{Czxid: f.zxid, Ctime: f.now.UnixMilli(), Mtime: f.now.UnixMilli()})
 		f.nodes[p] = changes[p]
@@ -100,7 +101,7 @@ func (f *forest) step(changes map[string]*Node) {
 		f.set(changes, f.fresh(seed.Path, seed, seed.Stat.EphemeralOwner))
 	case 3:
 		for _, s := range f.seeds { // a whole recipe
-			if parentPath(s.Path) == parentPath(seed.Path) || parentPath(parentPath(s.Path)) == parentPath(seed.Path) {
+			if znode.Parent(s.Path) == znode.Parent(seed.Path) || znode.Parent(znode.Parent(s.Path)) == znode.Parent(seed.Path) {
 				f.set(changes, f.fresh(s.Path, s, s.Stat.EphemeralOwner))
 			}
 		}
@@ -123,7 +124,7 @@ func (f *forest) step(changes map[string]*Node) {
 			f.set(changes, f.fresh(n.Path+suffixes[f.IntN(len(suffixes))], seed, 0))
 		}
 	case 8: // at another place
-		f.set(changes, f.fresh(childPath(n.Path, seed.Name()), seed, seed.Stat.EphemeralOwner))
+		f.set(changes, f.fresh(znode.Join(n.Path, seed.Name()), seed, seed.Stat.EphemeralOwner))
 	default:
 		f.now = f.now.Add(time.Duration(f.IntN(900)) * time.Second)
 	}
@@ -228,7 +229,7 @@ func TestOneChangeAsksOneRecipe(t *testing.T) {
 		d := r.Update(map[string]*Node{path: n}, Past{}, now)
 		require.LessOrEqual(t, len(d.Come), 1)
 		for i, thing := range d.Things {
-			if len(d.Things) == len(things) && thing.Path != parentPath(path) && thing.Path != path {
+			if len(d.Things) == len(things) && thing.Path != znode.Parent(path) && thing.Path != path {
 				require.Same(t, things[i], thing)
 			}
 		}

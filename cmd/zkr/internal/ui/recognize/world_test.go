@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
 	"github.com/zkrecipes/zkrecipes/internal/world"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -56,7 +57,7 @@ func nodes(lines ...string) []*Node {
 			n, _ := strconv.Atoi(n)
 			raw = []byte(strings.Repeat("x", n))
 		}
-		for p := parentPath(words[0]); p != "/" && byPath[p] == nil; p = parentPath(p) {
+		for p := znode.Parent(words[0]); p != "/" && byPath[p] == nil; p = znode.Parent(p) {
 			byPath[p] = NewNode(p, nil, session.Stat{Ctime: at})
 		}
 		if byPath[words[0]] = NewNode(words[0], raw, stat); denied {
