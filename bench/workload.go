@@ -64,6 +64,7 @@ func (t target) forProfile(p profile) float64 {
 // Floors that several workloads are compared with.
 const (
 	floorTurn  = "floor: create and delete"
+	floorTurns = "floor: create and delete, 8 clients"
 	floorSets  = "floor: two sets in a transaction"
 	floorRing8 = "floor: a ring of 8 clients"
 	floorRing  = "floor: a ring of 64 clients"
@@ -94,6 +95,7 @@ func workloads() []workload {
 	ring := func(clients int) task.Task { return each(task.Ring, clients) }
 	return []workload{
 		{name: floorTurn, task: plain(task.CreateDelete, 1), unit: perSecond, peers: floor, exists: true},
+		{name: floorTurns, task: each(task.CreateDelete, 8), unit: perSecond, peers: floor, exists: true},
 		{name: "floor: set", task: plain(task.Set, 1), unit: perSecond, peers: floor, exists: true},
 		{name: floorSets, task: plain(task.SetTwice, 1), unit: perSecond, peers: floor, exists: true},
 		{name: "floor: 64 sets at a time", task: plain(task.Set, 64), unit: perSecond, peers: floor, exists: true},
@@ -109,13 +111,15 @@ func workloads() []workload {
 			floor: floorRing, ofFloor: target{0, 0.9}},
 		{name: "lock, 64 workers of 1 client", task: plain(task.Lock, 64), unit: perSecond, peers: all, target: always(100)},
 		{name: "semaphore, 4 permits, 16 clients", task: permits, unit: perSecond, peers: recipes, target: always(3)},
-		{name: "read/write lock, 8 clients, 10 % writes", task: readers, unit: perSecond, peers: sharers, target: always(1.5)},
+		{name: "read/write lock, 8 clients, 10 % writes", task: readers, unit: perSecond, peers: sharers, target: always(1.5),
+			floor: floorTurns},
 		{name: "counter, 1 client", task: each(task.Counter, 1), unit: perSecond, peers: all,
 			floor: floorSets, ofFloor: always(0.9)},
 		{name: "counter, 8 clients", task: each(task.Counter, 8), unit: perSecond, peers: all, target: always(2),
 			floor: floorSets},
 		{name: "counter, 64 workers of 1 client", task: plain(task.Counter, 64), unit: perSecond, peers: all, target: always(300)},
 		{name: "double barrier, 32 parties", task: each(task.Barrier, 32), unit: milliseconds, peers: []string{ourName}},
+		{name: "double barrier, 1,000 parties", task: each(task.Barrier, 1000), unit: milliseconds, peers: []string{ourName}},
 		{name: "cache, load of 10,000 children", task: view(task.Load, children), unit: milliseconds, peers: watchers,
 			target: always(0.1), exists: true},
 		{name: "cache, 10,000 creates until all are seen", task: view(task.Creates, children), unit: milliseconds, peers: watchers,

@@ -50,9 +50,17 @@ func (p Peer) Measure(ctx context.Context, t task.Task, ready func() error) (out
 	}
 	out, err = task.Rate(ctx, t, workers)
 	if err == nil && t.Kind == task.Barrier {
-		out.Value = 1000 * float64(t.Workers) / out.Value // a round is an operation of each
+		out.Value, err = roundTime(t, out.Value)
 	}
 	return out, err
+}
+
+// roundTime is the time of a round in ms, of which each worker has an operation.
+func roundTime(t task.Task, perSecond float64) (float64, error) {
+	if perSecond == 0 {
+		return 0, fmt.Errorf("no round has ended in %v: measure for longer", t.Time())
+	}
+	return 1000 * float64(t.Workers) / perSecond, nil
 }
 
 func (p Peer) connect(ctx context.Context, n int) (clients []*session.Client, err error) {

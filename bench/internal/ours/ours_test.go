@@ -111,3 +111,13 @@ func TestAnUnknownKindIsRefused(t *testing.T) {
 	_, err := p.Measure(t.Context(), task.Task{Kind: task.Set, Path: "/x", Clients: 1, Workers: 1}, never)
 	require.ErrorContains(t, err, `"set"`)
 }
+
+// A run in which no round of a barrier ended has no time of a round.
+func TestBarrierWithoutARoundHasNoTime(t *testing.T) {
+	of := task.Task{Kind: task.Barrier, Workers: 1000, TimeMS: 2500}
+	_, err := roundTime(of, 0)
+	require.ErrorContains(t, err, "no round has ended in 2.5s")
+	ms, err := roundTime(of, 4000)
+	require.NoError(t, err)
+	require.InDelta(t, 250, ms, 0.001)
+}
