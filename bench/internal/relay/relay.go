@@ -5,8 +5,8 @@ package relay
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,8 +16,10 @@ import (
 const (
 	// chunk is the most bytes that one read forwards.
 	chunk = 64 << 10
-	// inFlight is how many reads of one direction can be in flight.
-	inFlight = 4096
+	// inFlight is how many reads of all connections can be in flight, and how many that have
+	// arrived one connection may leave unread before it is closed.
+	inFlight = 64 << 10
+	unread   = 4096
 )
 
 // Relay is a listening relay.
@@ -26,6 +28,12 @@ type Relay struct {
 	target   string
 	delay    time.Duration
 	accepted errgroup.Group
+	// underway has the data of all connections, in the order of their arrival. One goroutine
+	// waits for them: a sleep in each of a thousand goroutines would keep the processors from
+	// those that have something to do.
+	underway  chan parcel
+	delivered errgroup.Group
+	ended     sync.Once
 
 	mu    sync.Mutex // guards conns and done
 	conns map[net.Conn]bool
@@ -39,7 +47,9 @@ func Start(target string, delay time.Duration) (*Relay, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Relay{listener: l, target: target, delay: delay, conns: make(map[net.Conn]bool)}
+	r := &Relay{listener: l, target: target, delay: delay, conns: make(map[net.Conn]bool), underway: make(chan parcel, inFlight)}
+	// Waited for by Close; ends when all connections have ended.
+	r.delivered.Go(r.deliver)
 	// Waited for by Close; ends when the listener is closed.
 	r.accepted.Go(r.accept)
 	return r, nil
@@ -61,7 +71,22 @@ func (r *Relay) Close() error {
 		c.Close()
 	}
 	r.mu.Unlock()
-	return errors.Join(err, r.accepted.Wait())
+	err = errors.Join(err, r.accepted.Wait())
+	r.ended.Do(func() { close(r.underway) })
+	return errors.Join(err, r.delivered.Wait())
+}
+
+// deliver passes all data on when they are due.
+func (r *Relay) deliver() error {
+	for p := range r.underway {
+		sleep(time.Until(p.due))
+		select {
+		case p.to <- p.data:
+		default:
+			p.conn.Close() // the other end does not read
+		}
+	}
+	return nil
 }
 
 func (r *Relay) accept() error {
@@ -124,44 +149,40 @@ func (r *Relay) join(a, b net.Conn) {
 	_ = both.Wait()
 }
 
-// parcel is data on its way.
+// parcel is data on its way to a connection; nil is the end of the data.
 type parcel struct {
 	data []byte
 	due  time.Time
+	to   chan<- []byte
+	conn net.Conn
 }
 
 // forward returns an error in all cases: the end of the connection ends both
 // directions.
-func (r *Relay) forward(to io.Writer, from io.Reader) error {
-	way, ctx := errgroup.WithContext(context.Background())
-	parcels := make(chan parcel, inFlight)
-	// Waited for below; ends with from, or when the other goroutine has failed.
+func (r *Relay) forward(to, from net.Conn) error {
+	var way errgroup.Group
+	arrived := make(chan []byte, unread)
+	// Waited for below; ends with from.
 	way.Go(func() error {
-		defer close(parcels)
+		buf := make([]byte, chunk)
 		for {
-			data := make([]byte, chunk)
-			n, err := from.Read(data)
+			n, err := from.Read(buf)
 			if n > 0 {
-				select {
-				case parcels <- parcel{data[:n:n], time.Now().Add(r.delay)}:
-				case <-ctx.Done():
-					return ctx.Err()
-				}
+				r.underway <- parcel{slices.Clone(buf[:n]), time.Now().Add(r.delay), arrived, to}
 			}
 			if err != nil {
+				r.underway <- parcel{nil, time.Now().Add(r.delay), arrived, to}
 				return err
 			}
 		}
 	})
-	// Waited for below; ends with the other goroutine.
-	way.Go(func() error {
-		for p := range parcels {
-			sleep(time.Until(p.due))
-			if _, err := to.Write(p.data); err != nil {
-				return err
-			}
+	for data := range arrived {
+		if data == nil {
+			break
 		}
-		return nil
-	})
+		if _, err := to.Write(data); err != nil {
+			break // the other direction ends, and closes from
+		}
+	}
 	return way.Wait()
 }

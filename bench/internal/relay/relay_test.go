@@ -2,16 +2,19 @@ package relay
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 )
 
 // echo serves connections that get back what they send.
-func echo(t *testing.T) string {
+func echo(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -101,30 +104,36 @@ func TestNoServerEndsTheConnection(t *testing.T) {
 	require.NoError(t, r.Close())
 }
 
+// BenchmarkRoundTrip says how long a round trip takes, with one connection and with many that are
+// used at the same time.
 func BenchmarkRoundTrip(b *testing.B) {
 	for _, delay := range []time.Duration{0, 500 * time.Microsecond} {
-		b.Run(delay.String(), func(b *testing.B) {
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			require.NoError(b, err)
-			defer l.Close()
-			// Not waited for; ends with the connection.
-			go func() {
-				if c, err := l.Accept(); err == nil {
-					_, _ = io.Copy(c, c)
-					c.Close()
+		for _, connections := range []int{1, 128} {
+			b.Run(fmt.Sprintf("delay=%v/connections=%d", delay, connections), func(b *testing.B) {
+				r, err := Start(echo(b), delay)
+				require.NoError(b, err)
+				defer func() { require.NoError(b, r.Close()) }()
+				each := b.N/connections + 1
+				var all errgroup.Group
+				for range connections {
+					c, err := net.Dial("tcp", r.Addr())
+					require.NoError(b, err)
+					defer c.Close()
+					// Waited for below; ends after its round trips.
+					all.Go(func() error {
+						one := make([]byte, 1)
+						for range each {
+							_, err := c.Write(one)
+							if _, read := io.ReadFull(c, one); read != nil {
+								return errors.Join(err, read)
+							}
+						}
+						return nil
+					})
 				}
-			}()
-			r, err := Start(l.Addr().String(), delay)
-			require.NoError(b, err)
-			c, err := net.Dial("tcp", r.Addr())
-			require.NoError(b, err)
-			one := make([]byte, 1)
-			for b.Loop() {
-				_, _ = c.Write(one)
-				_, _ = io.ReadFull(c, one)
-			}
-			c.Close()
-			require.NoError(b, r.Close())
-		})
+				require.NoError(b, all.Wait())
+				b.ReportMetric(b.Elapsed().Seconds()*1000/float64(each), "ms/trip")
+			})
+		}
 	}
 }
