@@ -48,7 +48,7 @@
 //     background until the znode or the session is gone.
 //   - A value that the leader publishes with [Leadership.Proclaim] is seen with the
 //     leader, and never with another one. Nothing is written once the leadership
-//     has ended.
+//     has ended. At a resignation, the value may go a moment before its leader.
 //   - Observers see leaders in the order in which they led. Observers may skip
 //     leaders, never go back, and are told when no candidate leads.
 //
