@@ -19,13 +19,14 @@ import (
 type history struct {
 	submitted map[string]int      // how often each task was created
 	given     map[string][]string // the workers of each task, in order
+	attempts  map[string][]string // the attempts of these assignments
 	ended     map[string]int      // how often a result was created
 	removed   map[string]int      // how often the task was removed
 	gap       bool                // the watch was interrupted, so something may be missing
 }
 
 func newHistory() *history {
-	return &history{submitted: map[string]int{}, given: map[string][]string{}, ended: map[string]int{}, removed: map[string]int{}}
+	return &history{submitted: map[string]int{}, given: map[string][]string{}, attempts: map[string][]string{}, ended: map[string]int{}, removed: map[string]int{}}
 }
 
 // bystander watches a queue and reports its events.
@@ -167,6 +168,8 @@ func (b *bystander) givenLocked(created bool, worker, name string) {
 	}
 	b.has[worker][name] = true
 	b.seen.given[task] = append(b.seen.given[task], worker)
+	_, rest, _ := strings.Cut(name, "~")
+	b.seen.attempts[task] = append(b.seen.attempts[task], before(rest, "-"))
 	again := ""
 	if len(b.seen.given[task]) > 1 {
 		again = ", again"
@@ -180,6 +183,13 @@ func (h *history) assigned() (n int) {
 		n += len(workers)
 	}
 	return n
+}
+
+// wasGivenBack reports whether the worker of a task's assignment i had not begun it, and gave it
+// back for an idle worker: the next assignment is of the same attempt.
+func (h *history) wasGivenBack(task string, i int) bool {
+	a := h.attempts[task]
+	return i+1 < len(a) && a[i] == a[i+1]
 }
 
 // waitingLocked are the tasks that have not ended and that no living worker has.

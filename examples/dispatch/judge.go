@@ -48,7 +48,7 @@ func judge(h *history, tasks int, dead map[string]bool, left []string) *outcome 
 				continue
 			}
 			o.again++
-			if !dead[worker] {
+			if !dead[worker] && !h.wasGivenBack(id, i) {
 				o.Charge("%s was taken from %s, which was not killed", id, worker)
 			}
 		}

@@ -88,12 +88,22 @@ func TestBystanderReadsTheTree(t *testing.T) {
 	assert.Empty(t, b.waitingLocked())
 	want := newHistory()
 	want.submitted["c1-01"], want.ended["c1-01"], want.removed["c1-01"] = 1, 1, 1
-	want.given["c1-01"] = []string{"a", "b"}
+	want.given["c1-01"], want.attempts["c1-01"] = []string{"a", "b"}, []string{"1", "2"}
 	assert.Equal(t, want, b.seen)
 	assert.Equal(t, "m1  gives c1-01 to a\nm1  gives c1-01 to b, again\na   is seen no more\n",
 		regexp.MustCompile(`(?m)^ *[\d.]+  `).ReplaceAllString(out.String(), ""))
 	see(session.EventReattached, "/q")
 	assert.True(t, b.seen.gap)
+}
+
+// A worker may give back what it has not begun, and the next one has the same attempt.
+func TestJudgeAcceptsWhatWasGivenBack(t *testing.T) {
+	h := newHistory()
+	h.submitted["t1"], h.ended["t1"], h.removed["t1"] = 1, 1, 1
+	h.given["t1"], h.attempts["t1"] = []string{"a", "b"}, []string{"1", "1"}
+	require.NoError(t, judge(h, 1, nil, nil).Err())
+	h.attempts["t1"][1] = "2"
+	require.Error(t, judge(h, 1, nil, nil).Err())
 }
 
 // TestJudgeSees whatever is wrong.
