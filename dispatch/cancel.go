@@ -9,6 +9,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/stm"
 )
@@ -155,7 +156,7 @@ func (c *taskChange) applyChange(ctx context.Context) error {
 		case t.State == assigned && path == c.q.assignmentPath(t.Worker, t.Assignment) && errors.Is(reason, session.ErrNoNode):
 			c.orphanAt = t.mzxid // the task is proved to be as it was read
 		case t.Unique != "" && path == c.q.keyPath(t.Unique) && errors.Is(reason, session.ErrNoNode):
-			if err := c.q.ensurePath(ctx, parentOf(path)); err != nil {
+			if err := c.q.ensurePath(ctx, znode.Parent(path)); err != nil {
 				return err
 			}
 		default:

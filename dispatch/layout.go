@@ -143,6 +143,3 @@ func payloadHash(payload []byte) string {
 	sum := sha256.Sum256(payload)
 	return hex.EncodeToString(sum[:16])
 }
-
-// parentOf is the path of a path's parent.
-func parentOf(path string) string { return path[:strings.LastIndexByte(path, '/')] }

@@ -208,7 +208,7 @@ func (q *Queue) removeGarbage(ctx context.Context, op, id string, why error) err
 // does not exist. Garbage names no run, and a later task of its id can have its version. So each
 // deletion of garbage depends on the version of the bucket of payloads, read before, and sets it.
 func (q *Queue) deleteGarbage(ctx context.Context, task string) (gone bool, err error) {
-	bucket := q.at(dataDir, znode.Base(parentOf(task)))
+	bucket := q.at(dataDir, znode.Base(znode.Parent(task)))
 	err = q.applyTxn(ctx, func(tx *stm.Tx) error {
 		payloads, now, err := getBehind(tx, bucket, task)
 		gone = err == nil && !now.Exists

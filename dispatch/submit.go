@@ -166,7 +166,7 @@ func (b *submission) explainRefusal(ctx context.Context, s *session.Session, fen
 	aboutKey := b.claim != nil && (errors.Is(err, optimistic.ErrChanged) || path == b.q.keyPath(b.claim.key))
 	switch {
 	case aboutKey && errors.Is(reason, session.ErrNoNode):
-		if err := b.q.ensurePath(ctx, parentOf(path)); err != nil {
+		if err := b.q.ensurePath(ctx, znode.Parent(path)); err != nil {
 			return err
 		}
 		return optimistic.ErrChanged

@@ -8,6 +8,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/stm"
 )
@@ -158,7 +159,7 @@ func (b *submission) lookUpKey(ctx context.Context, s *session.Session, otherwis
 	path := q.keyPath(c.key)
 	r := newReading(ctx, s)
 	r.Sync(path)
-	nodes := r.GetAll(parentOf(path), path) // in this order
+	nodes := r.GetAll(znode.Parent(path), path) // in this order
 	c.known, c.former = stm.Node{Path: path}, nil
 	if r.Err != nil {
 		return r.Err
@@ -184,7 +185,7 @@ func (b *submission) lookUpKey(ctx context.Context, s *session.Session, otherwis
 		return nil
 	}
 	// Only now: a reading that has failed must not replace the key.
-	c.bucket = stm.Node{Path: parentOf(path), Exists: nodes[0].Exists, Stat: nodes[0].Stat}
+	c.bucket = stm.Node{Path: znode.Parent(path), Exists: nodes[0].Exists, Stat: nodes[0].Stat}
 	c.known, c.former, c.readIn = stm.Node{Path: path, Exists: true, Data: node.Data, Stat: node.Stat}, former, s
 	return otherwise
 }
@@ -213,7 +214,7 @@ func (c *taskChange) reclaimKey(tx *stm.Tx, t *seen) error {
 		return nil
 	}
 	path, data := c.q.keyPath(t.Unique), encode(t.toKey())
-	bucket, node, err := getBehind(tx, parentOf(path), path)
+	bucket, node, err := getBehind(tx, znode.Parent(path), path)
 	if err != nil {
 		return err
 	}

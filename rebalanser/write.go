@@ -217,7 +217,7 @@ func (c *coordination) correctPut(ctx context.Context, p *put, err error) (again
 	case p.exists && errors.Is(err, session.ErrNoNode):
 		p.exists = false
 	case errors.Is(err, session.ErrNoNode):
-		return true, c.s.EnsurePath(ctx, p.path[:len(p.path)-len(znode.Base(p.path))-1], session.Persistent, c.createOptions())
+		return true, c.s.EnsurePath(ctx, znode.Parent(p.path), session.Persistent, c.createOptions())
 	default:
 		return false, err
 	}

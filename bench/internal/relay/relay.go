@@ -80,6 +80,10 @@ func (r *Relay) Close() error {
 func (r *Relay) deliver() error {
 	for p := range r.underway {
 		sleep(time.Until(p.due))
+		if p.data == nil {
+			close(p.to)
+			continue
+		}
 		select {
 		case p.to <- p.data:
 		default:
@@ -177,9 +181,6 @@ func (r *Relay) forward(to, from net.Conn) error {
 		}
 	})
 	for data := range arrived {
-		if data == nil {
-			break
-		}
 		if _, err := to.Write(data); err != nil {
 			break // the other direction ends, and closes from
 		}
