@@ -17,16 +17,17 @@ import (
 
 // history records the events of a queue's tasks.
 type history struct {
-	submitted map[string]int      // how often each task was created
-	given     map[string][]string // the workers of each task, in order
-	attempts  map[string][]string // the attempts of these assignments
-	ended     map[string]int      // how often a result was created
-	removed   map[string]int      // how often the task was removed
-	gap       bool                // the watch was interrupted, so something may be missing
+	submitted map[string]int          // how often each task was created
+	given     map[string][]assignment // the assignments of each task, in order
+	ended     map[string]int          // how often a result was created
+	removed   map[string]int          // how often the task was removed
+	gap       bool                    // the watch was interrupted, so something may be missing
 }
 
+type assignment struct{ worker, attempt string }
+
 func newHistory() *history {
-	return &history{submitted: map[string]int{}, given: map[string][]string{}, attempts: map[string][]string{}, ended: map[string]int{}, removed: map[string]int{}}
+	return &history{submitted: map[string]int{}, given: map[string][]assignment{}, ended: map[string]int{}, removed: map[string]int{}}
 }
 
 // bystander watches a queue and reports its events.
@@ -167,11 +168,15 @@ func (b *bystander) givenLocked(created bool, worker, name string) {
 		return
 	}
 	b.has[worker][name] = true
-	b.seen.given[task] = append(b.seen.given[task], worker)
 	_, rest, _ := strings.Cut(name, "~")
-	b.seen.attempts[task] = append(b.seen.attempts[task], before(rest, "-"))
+	former := b.seen.given[task]
+	b.seen.given[task] = append(former, assignment{worker, before(rest, "-")})
 	again := ""
-	if len(b.seen.given[task]) > 1 {
+	switch i := len(former) - 1; {
+	case i < 0:
+	case b.seen.wasGivenBack(task, i):
+		again = fmt.Sprintf(", which %s gave back", former[i].worker)
+	default:
 		again = ", again"
 	}
 	b.logLocked(b.leader, "gives %s to %s%s", task, worker, again)
@@ -179,8 +184,8 @@ func (b *bystander) givenLocked(created bool, worker, name string) {
 
 // assigned is how many tasks were given out in all.
 func (h *history) assigned() (n int) {
-	for _, workers := range h.given {
-		n += len(workers)
+	for _, given := range h.given {
+		n += len(given)
 	}
 	return n
 }
@@ -188,8 +193,8 @@ func (h *history) assigned() (n int) {
 // wasGivenBack reports whether the worker of a task's assignment i had not begun it, and gave it
 // back for an idle worker: the next assignment is of the same attempt.
 func (h *history) wasGivenBack(task string, i int) bool {
-	a := h.attempts[task]
-	return i+1 < len(a) && a[i] == a[i+1]
+	given := h.given[task]
+	return i+1 < len(given) && given[i].attempt == given[i+1].attempt
 }
 
 // waitingLocked are the tasks that have not ended and that no living worker has.

@@ -12,8 +12,9 @@ import (
 // outcome is the judge's finding about a play.
 type outcome struct {
 	verdict.Verdict
-	tasks, assignments, again int
-	of                        map[string]int // assignments of each worker
+	tasks, assignments int
+	again, givenBack   int            // assignments after a worker's death, and for an idle worker
+	of                 map[string]int // assignments of each worker
 }
 
 // judge says whether each task has ended exactly once, whether only tasks of workers
@@ -37,19 +38,22 @@ func judge(h *history, tasks int, dead map[string]bool, left []string) *outcome 
 		if n := h.removed[id]; n != 1 {
 			o.Charge("%s was removed %d times", id, n)
 		}
-		workers := h.given[id]
-		if len(workers) == 0 {
+		given := h.given[id]
+		if len(given) == 0 {
 			o.Charge("%s was given to no worker", id)
 		}
-		for i, worker := range workers {
+		for i, a := range given {
 			o.assignments++
-			o.of[worker]++
-			if i == len(workers)-1 {
-				continue
-			}
-			o.again++
-			if !dead[worker] && !h.wasGivenBack(id, i) {
-				o.Charge("%s was taken from %s, which was not killed", id, worker)
+			o.of[a.worker]++
+			switch {
+			case i == len(given)-1:
+			case h.wasGivenBack(id, i):
+				o.givenBack++
+			default:
+				o.again++
+				if !dead[a.worker] {
+					o.Charge("%s was taken from %s, which was not killed", id, a.worker)
+				}
 			}
 		}
 	}
@@ -71,10 +75,14 @@ func (o *outcome) String() string {
 	if o.again > 0 {
 		again = fmt.Sprint(o.again)
 	}
+	givenBack := ""
+	if o.givenBack > 0 {
+		givenBack = fmt.Sprintf(", %d after a worker gave the task back", o.givenBack)
+	}
 	var of []string
 	for _, worker := range slices.Sorted(maps.Keys(o.of)) {
 		of = append(of, fmt.Sprintf("%d to %s", o.of[worker], worker))
 	}
-	summary := fmt.Sprintf("%d assignments of %d tasks, %s of them again; %s", o.assignments, o.tasks, again, strings.Join(of, ", "))
+	summary := fmt.Sprintf("%d assignments of %d tasks, %s of them again%s; %s", o.assignments, o.tasks, again, givenBack, strings.Join(of, ", "))
 	return o.Report(summary, "each task has ended exactly once, and nothing is left")
 }
