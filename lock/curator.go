@@ -3,10 +3,12 @@ package lock
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/zkrecipes/zkrecipes/internal/contender"
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 	"github.com/zkrecipes/zkrecipes/internal/observing"
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -74,9 +76,6 @@ func (s *Semaphore) takeLease(ctx context.Context, sess *session.Session, lock *
 		return held{}, err
 	}
 	err = s.awaitRoom(ctx, sess, c.Node().Path, lock.Node().Path, try)
-	if err == nil {
-		err = checkStillExists(ctx, sess, lock.Node().Path)
-	}
 	var hold *session.Hold
 	if err == nil {
 		hold, err = c.Hold(ctx)
@@ -88,43 +87,29 @@ func (s *Semaphore) takeLease(ctx context.Context, sess *session.Session, lock *
 	return held{hold, c.Node().Stat.Czxid}, nil
 }
 
-// checkStillExists returns ErrGone if the lock was deleted. Without the lock, other
-// contenders create leases too, and contenders that count all leases might wait
-// for each other indefinitely.
-func checkStillExists(ctx context.Context, sess *session.Session, lock string) error {
-	_, exists, err := sess.Exists(ctx, lock)
-	if err == nil && !exists {
-		err = fmt.Errorf("%s: %w", lock, contender.ErrGone)
-	}
-	return err
-}
-
 // awaitRoom waits until the number of leases does not exceed the number of
-// permits. Like in Curator, every child counts.
+// permits. Like in Curator, every child counts. awaitRoom fails with ErrGone if
+// the own lease or the lock was deleted: without the lock, other contenders create
+// leases too, and contenders that count all leases might wait for each other
+// indefinitely.
 func (s *Semaphore) awaitRoom(ctx context.Context, sess *session.Session, own, lock string, try bool) error {
 	for {
-		children, _, watch, err := sess.ChildrenW(ctx, s.leasesDir())
+		leases, watch, locked, err := s.listLeases(ctx, sess, lock)
 		if err != nil {
 			return err
 		}
-		mine := false
-		for _, name := range children {
-			mine = mine || name == znode.Base(own)
-		}
+		room := len(leases) <= s.permits
 		switch {
-		case !mine:
-			watch.Stop()
-			return fmt.Errorf("%s: %w", own, contender.ErrGone)
-		case len(children) <= s.permits:
-			watch.Stop()
-			return nil
-		case try:
-			watch.Stop()
-			return ErrBusy
-		}
+		case !slices.Contains(leases, znode.Base(own)):
+			err = fmt.Errorf("%s: %w", own, contender.ErrGone)
+		case !room && try:
+			err = ErrBusy
 		// Before the first wait, too: if the lock went before the listing, another client
 		// may have made its lease by then, and both would wait indefinitely for an event.
-		if err := checkStillExists(ctx, sess, lock); err != nil {
+		case !locked:
+			err = fmt.Errorf("%s: %w", lock, contender.ErrGone)
+		}
+		if err != nil || room {
 			watch.Stop()
 			return err
 		}
@@ -132,4 +117,26 @@ func (s *Semaphore) awaitRoom(ctx context.Context, sess *session.Session, own, l
 			return err
 		}
 	}
+}
+
+// listLeases lists the leases, and reports whether the lock exists then, or later. Both
+// reads are sent at once. If the first one got no answer, both are repeated one after
+// the other, so that the second one never tells of an earlier time.
+func (s *Semaphore) listLeases(ctx context.Context, sess *session.Session, lock string) (leases []string, watch *session.Watch, locked bool, err error) {
+	list, look := sess.StartChildren(s.leasesDir(), true), sess.StartExists(lock, false)
+	if seen, err := list.Wait(ctx); err == nil {
+		leases, watch = seen.Children, seen.Watch
+		if own, err := look.Wait(ctx); err == nil {
+			return leases, watch, own.Exists, nil
+		}
+	} else {
+		optimistic.StopWatch(list)
+		if leases, _, watch, err = sess.ChildrenW(ctx, s.leasesDir()); err != nil {
+			return nil, nil, false, err
+		}
+	}
+	if _, locked, err = sess.Exists(ctx, lock); err != nil {
+		watch.Stop()
+	}
+	return leases, watch, locked, err
 }

@@ -471,6 +471,26 @@ func TestCuratorSemaphoreStartsOverWhenItsLockGoesBeforeTheFirstListing(t *testi
 	})
 }
 
+// The list of leases and the look at the own lock travel together: from the release of a
+// permit to the next grant there is the event, one round trip for both, and one that
+// proves that the session lives.
+func TestCuratorSemaphoreSendsItsReadsAtOnce(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		const way = 500 * time.Millisecond
+		first, second := curatorMutex(w.Client()), curatorMutex(w.Client())
+		p := w.acquire(first, 1)
+		out := w.startAcquire(w.Ctx, second, 1)
+		w.Server.Delay(zktest.Link{Client: "c2"}, zktest.Both, way)
+		w.Pass(time.Minute)
+		begin := time.Now()
+		require.NoError(w, p.Release(w.Ctx))
+		next := <-out
+		require.Equal(w, 5*way, time.Since(begin).Truncate(way))
+		w.Server.Heal()
+		require.NoError(w, next.Release(w.Ctx))
+	})
+}
+
 // curatorMutex makes a semaphore with a single permit in Curator's form.
 func curatorMutex(c *session.Client) *lock.Semaphore {
 	return lock.NewSemaphore(c, dir, 1, &lock.Options{CuratorV2: true})
