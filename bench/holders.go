@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/zkrecipes/zkrecipes/bench/internal/holders"
 )
@@ -14,8 +15,10 @@ import (
 const roleHolders = "holders"
 
 func parseHolders(args []string, out io.Writer) (manySettings, error) {
-	return newManyFlags(roleHolders, out, "500,1000,2000,4000,8000", "rules",
-		"how the sessions, which hold a lock each, are proved: by heartbeats of their own, by shared ones, or by none", holders.Rules()).last().parse(args)
+	f := newManyFlags(roleHolders, out, "500,1000,2000,4000,8000", "rules",
+		"how the sessions, which hold a lock each, are proved: by heartbeats of their own, by shared ones, by none, or by none with as many reads as shared ones cost", holders.Rules()).last()
+	f.DurationVar(&f.out.every, everyFlag, 2240*time.Millisecond, "how long after each other a session's reads are, of the rule reads")
+	return f.parse(args)
 }
 
 // measureHolders is the command.
@@ -26,7 +29,7 @@ func measureHolders(ctx context.Context, args []string) error {
 	}
 	return measureMany(ctx, s, 3, s.byNumber(), func(r manyRun) ([]holders.Figures, error) {
 		f, err := holders.Measure(ctx, holders.Setting{
-			Servers: r.servers, Root: r.root, Holders: r.n, Rule: r.variant, Timeout: s.timeout, Tick: s.tick, Time: s.time,
+			Servers: r.servers, Root: r.root, Holders: r.n, Rule: r.variant, Timeout: s.timeout, Tick: s.tick, Time: s.time, Every: s.every,
 		})
 		return []holders.Figures{f}, err
 	}, writeHolders)

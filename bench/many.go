@@ -22,11 +22,15 @@ type manySettings struct {
 	variants      []string
 	timeout, tick time.Duration
 	time          time.Duration // how long to measure, of measurements that last
+	every         time.Duration // between two reads of a holder
 	servers       string
 }
 
 // timeFlag is the name of the flag for how long to measure.
 const timeFlag = "time"
+
+// everyFlag is the name of the flag for how often a holder reads.
+const everyFlag = "every"
 
 // manyFlags are the flags of a measurement with many sessions.
 type manyFlags struct {
@@ -82,6 +86,9 @@ func (f *manyFlags) parse(args []string) (manySettings, error) {
 	}
 	if f.Lookup(timeFlag) != nil && f.out.time <= 0 {
 		return f.out, errors.New("-time: must be more than 0")
+	}
+	if f.Lookup(everyFlag) != nil && f.out.every <= 0 {
+		return f.out, errors.New("-every: must be more than 0")
 	}
 	return f.out, nil
 }

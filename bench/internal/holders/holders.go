@@ -15,18 +15,21 @@ import (
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
+	"golang.org/x/sync/errgroup"
 )
 
 // Rules are the ways in which holders prove their sessions, by name: heartbeats of
-// their own, heartbeats that the sessions of a server share, and none.
-func Rules() []string { return []string{"own", "shared", "none"} }
+// their own, heartbeats that the sessions of a server share, and none. Reads is none with
+// as many reads as shared heartbeats cost: what of their price the reads are.
+func Rules() []string { return []string{"own", "shared", "none", "reads"} }
 
 // Setting is a measurement.
 type Setting struct {
 	Servers string // a connect string
 	Root    string // the parent of all paths; it exists
 	Holders int
-	Rule    string // one of Rules
+	Rule    string        // one of Rules
+	Every   time.Duration // between two reads of a session, by the rule reads
 	Timeout time.Duration
 	Tick    time.Duration
 	Time    time.Duration // how long to measure, once all hold
@@ -73,7 +76,7 @@ func Measure(ctx context.Context, s Setting) (f Figures, err error) {
 	case "own":
 	case "shared":
 		opts.SharedHeartbeats = s.Root + "/heartbeats"
-	case "none":
+	case "none", "reads":
 		opts.Trust = session.TrustAnswered
 	default:
 		return f, fmt.Errorf("no rule is called %q", s.Rule)
@@ -91,6 +94,15 @@ func Measure(ctx context.Context, s Setting) (f Figures, err error) {
 		return f, fmt.Errorf("%d holders: %w", s.Holders, err)
 	}
 	f.Joining = time.Since(began).Seconds()
+	if s.Rule == "reads" {
+		var reading errgroup.Group
+		reads, stop := context.WithCancel(ctx)
+		defer func() { stop(); err = errors.Join(err, reading.Wait()) }()
+		for i, c := range all {
+			// Waited for above; ends with stop.
+			reading.Go(func() error { return read(reads, c, s, s.Every*time.Duration(i)/time.Duration(s.Holders)) })
+		}
+	}
 	if err := task.Pause(ctx, 2*s.Timeout); err != nil { // until the rush is over
 		return f, err
 	}
@@ -108,6 +120,22 @@ func Measure(ctx context.Context, s Setting) (f Figures, err error) {
 	f.Writes = len(took)
 	f.P50, f.P99 = milliseconds(took[len(took)/2]), milliseconds(took[len(took)*99/100])
 	return f, nil
+}
+
+// read reads a znode again and again, for the first time after some time, until ctx ends.
+func read(ctx context.Context, c *session.Client, s Setting, after time.Duration) error {
+	current, err := c.Session(ctx)
+	for err == nil {
+		if task.Pause(ctx, after) != nil {
+			return nil
+		}
+		after = s.Every
+		_, _, err = current.Get(ctx, s.Root)
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 // write sets a znode again and again, with short pauses, and returns how long each
