@@ -97,7 +97,12 @@ func Measure(ctx context.Context, s Setting) (f Figures, err error) {
 	if s.Rule == "reads" {
 		var reading errgroup.Group
 		reads, stop := context.WithCancel(ctx)
-		defer func() { stop(); err = errors.Join(err, reading.Wait()) }()
+		defer func() {
+			stop()
+			if failed := reading.Wait(); !errors.Is(failed, context.Canceled) {
+				err = errors.Join(err, failed)
+			}
+		}()
 		for i, c := range all {
 			// Waited for above; ends with stop.
 			reading.Go(func() error { return read(reads, c, s, s.Every*time.Duration(i)/time.Duration(s.Holders)) })
@@ -126,14 +131,10 @@ func Measure(ctx context.Context, s Setting) (f Figures, err error) {
 func read(ctx context.Context, c *session.Client, s Setting, after time.Duration) error {
 	current, err := c.Session(ctx)
 	for err == nil {
-		if task.Pause(ctx, after) != nil {
-			return nil
+		if err = task.Pause(ctx, after); err == nil {
+			_, _, err = current.Get(ctx, s.Root)
 		}
 		after = s.Every
-		_, _, err = current.Get(ctx, s.Root)
-	}
-	if ctx.Err() != nil {
-		return nil
 	}
 	return err
 }
