@@ -149,4 +149,15 @@ func ordersInABrowser(t *testing.T, b *browser.Browser) {
 	c.order(token, "/nodes/n3/freeze")
 	p.Until(`document.querySelector("#resume-n3")`)
 	assert.Equal(t, "BODY", p.Eval(`document.activeElement.tagName`))
+
+	// The table is redrawn between the press and the release of a button: what was pressed
+	// is done, and the change is shown afterwards.
+	other := b.Page(t, 1280, 860)
+	other.Open(c.page)
+	other.Until(`document.querySelector("#resume-n3")`)
+	release := p.Hold("#freeze-n2")
+	c.order(token, "/nodes/n3/resume")
+	other.Until(`document.querySelector("#freeze-n3")`)
+	release()
+	p.Until(`document.querySelector("#freeze-n3") && document.querySelector("#resume-n2")`)
 }

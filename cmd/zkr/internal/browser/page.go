@@ -12,21 +12,12 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 )
 
 // limit bounds each step of a page.
 const limit = 2 * time.Minute
-
-// Keys that do not stand for characters.
-const (
-	Enter  = "\r"
-	Escape = "\u001b"
-	Tab    = "\t"
-	Left   = "\u2190"
-)
 
 // Page is a tab. Each error in the tab fails its test.
 type Page struct {
@@ -177,53 +168,6 @@ func (p *Page) Scripts(on bool) {
 func (p *Page) Size(width, height int64) {
 	p.t.Helper()
 	p.do(chromedp.EmulateViewport(width, height))
-}
-
-// Press types keys: characters, Enter, Escape, Tab and Left. A page with a handler of
-// its own may keep a key from being typed.
-func (p *Page) Press(keys string) {
-	p.t.Helper()
-	for _, r := range keys {
-		down := input.DispatchKeyEventParams{Type: "keyDown", Key: string(r), Text: string(r)}
-		switch string(r) {
-		case Enter:
-			down.Key, down.Code, down.WindowsVirtualKeyCode = "Enter", "Enter", int64('\r')
-		case Escape:
-			down.Key, down.Code, down.Text, down.WindowsVirtualKeyCode = "Escape", "Escape", "", int64(r)
-		case Tab:
-			down.Key, down.Code, down.Text, down.WindowsVirtualKeyCode = "Tab", "Tab", "", int64(r)
-		case Left:
-			down.Key, down.Code, down.Text, down.WindowsVirtualKeyCode = "ArrowLeft", "ArrowLeft", "", 37
-		}
-		up := down
-		up.Type, up.Text = "keyUp", ""
-		p.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-			for _, event := range []input.DispatchKeyEventParams{down, up} {
-				if _, err := cdp.Call(ctx, t, input.DispatchKeyEvent, event); err != nil {
-					return err
-				}
-			}
-			return nil
-		}))
-	}
-}
-
-// Click clicks the first element that fits a CSS selector. A live page may
-// replace the element between finding and clicking; then Click looks for the
-// new element.
-func (p *Page) Click(selector string) {
-	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, limit)
-	defer cancel()
-	for {
-		err := chromedp.Do(ctx, chromedp.Click(chromedp.CSS(selector)))
-		if err == nil {
-			return
-		}
-		if ctx.Err() != nil {
-			p.t.Fatalf("in the browser: click %s: %v", selector, err)
-		}
-	}
 }
 
 // Eval evaluates an expression of JavaScript, as text: strings as they are,

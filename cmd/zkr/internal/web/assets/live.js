@@ -93,6 +93,26 @@
     return true;
   };
 
+  // A press whose element is replaced before the release clicks nothing: while a pointer or
+  // the space bar is down, updates wait.
+  let pressed = false, waiting = [];
+  const afterPress = (update) => pressed ? waiting.push(update) : update();
+  const release = () => {
+    pressed = false;
+    setTimeout(() => { // the click comes behind the release
+      if (pressed) return;
+      const due = waiting;
+      waiting = [];
+      for (const update of due) update();
+    });
+  };
+  addEventListener("pointerdown", () => { pressed = true; }, true);
+  addEventListener("keydown", (event) => { pressed ||= event.key === " "; }, true);
+  for (const end of ["pointerup", "pointercancel", "keyup"]) addEventListener(end, release, true);
+  addEventListener("blur", release);
+  // A release outside of the window may not be told.
+  addEventListener("pointermove", (event) => { if (pressed && !event.buttons) release(); }, true);
+
   let source = null, retry = 0, failures = 0;
   let wanted = null; // the parameters that the page is to be shown with, until it is
   const close = () => {
@@ -120,10 +140,8 @@
       body.dataset.stream = "open";
     };
     own.addEventListener("alive", hear);
-    own.addEventListener("update", (event) => {
+    const show = (update) => {
       if (own !== source) return;
-      hear();
-      const update = JSON.parse(event.data);
       // Another server has taken this address: the head of the page is out of date.
       if (update.of !== body.dataset.of) return close(), location.reload();
       ahead = Date.now() - update.now;
@@ -136,6 +154,12 @@
       mark(false);
       document.dispatchEvent(new Event("live:shown"));
       body.dataset.updates = String(Number(body.dataset.updates || 0) + 1);
+    };
+    own.addEventListener("update", (event) => {
+      if (own !== source) return;
+      hear();
+      const update = JSON.parse(event.data);
+      afterPress(() => show(update));
     });
     own.onerror = () => { if (own === source) lose(Date.now()); };
   };
