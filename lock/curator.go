@@ -124,16 +124,20 @@ func (s *Semaphore) awaitRoom(ctx context.Context, sess *session.Session, own, l
 // the other, so that the second one never tells of an earlier time.
 func (s *Semaphore) listLeases(ctx context.Context, sess *session.Session, lock string) (leases []string, watch *session.Watch, locked bool, err error) {
 	list, look := sess.StartChildren(s.leasesDir(), true), sess.StartExists(lock, false)
-	if seen, err := list.Wait(ctx); err == nil {
-		leases, watch = seen.Children, seen.Watch
+	seen, err := list.Wait(ctx)
+	leases, watch = seen.Children, seen.Watch
+	switch {
+	case err == nil:
 		if own, err := look.Wait(ctx); err == nil {
 			return leases, watch, own.Exists, nil
 		}
-	} else {
+	case session.NotSent(err) || session.Unanswered(err):
+		leases, _, watch, err = sess.ChildrenW(ctx, s.leasesDir())
+	default:
 		optimistic.StopWatch(list)
-		if leases, _, watch, err = sess.ChildrenW(ctx, s.leasesDir()); err != nil {
-			return nil, nil, false, err
-		}
+	}
+	if err != nil {
+		return nil, nil, false, err
 	}
 	if _, locked, err = sess.Exists(ctx, lock); err != nil {
 		watch.Stop()

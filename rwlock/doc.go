@@ -16,7 +16,8 @@
 //
 // Contenders queue with ephemeral sequential znodes, in the order in which the
 // servers received them. A writer waits for the contenders before it, and
-// watches the last two of them; a reader waits for the last writer before it.
+// watches the readers back to the last writer (of many, the last 16), and that
+// writer; a reader waits for the last writer before it.
 // Readers that come and go therefore wake no reader, and all readers behind one
 // writer enter together when the writer goes, without a request to the servers.
 //
@@ -56,11 +57,11 @@
 //
 // An uncontended acquire takes two requests in one round trip, a release one, a
 // downgrade one. A reader sends no request when its last writer goes, and a
-// writer none when the last reader goes before it, unless readers left out of
-// their order. When its predecessor was a writer, a writer lists the queue: the
-// predecessor may have become a reader with the same place. In a session
-// without recent requests, and on a new connection, one more request proves
-// that the session can be trusted.
+// writer none when the readers before it go, in any order, up to 16 of them.
+// When the last writer before it goes, a writer lists the queue: that writer may
+// have become a reader with the same place. In a session without recent
+// requests, and on a new connection, one more request proves that the session
+// can be trusted.
 //
 // # How it is lost, and how you find out
 //

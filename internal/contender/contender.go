@@ -157,12 +157,12 @@ func (c *Contender) awaitDecision(ctx context.Context, d Decision) (Decision, er
 			return Decision{}, err
 		case d.Enough:
 			return Decision{Granted: true}, nil
-		case !d.Shrinks:
+		case !d.Shrinks || slices.Contains(gone, d.Recheck):
 			return Decision{}, nil
 		}
 		c.queue.Entries = slices.DeleteFunc(c.queue.Entries, func(e znode.Entry) bool { return slices.Contains(gone, e.Name) })
 		d = c.spec.Rule(c.queue, len(c.queue.Entries)-1)
-		if d.Granted || !waited {
+		if d.Granted || !waited && !c.predecessors.areWatched(d.Watch) {
 			// A predecessor that left before the watch was set shows that the listing
 			// is old: all others may have left, too. Asking for each of them takes a
 			// round trip each, and a new listing takes one round trip.

@@ -16,6 +16,9 @@ type Decision struct {
 	// the departed contender: no listing is needed as long as the next contender to
 	// watch exists.
 	Shrinks bool
+	// Recheck is a contender of Watch, or "": its departure alone says nothing, and the
+	// queue must be listed.
+	Recheck string
 }
 
 // Rule decides, from the queue and the contender's index, whether the contender's
@@ -52,21 +55,36 @@ func Exclusive(q znode.Queue, self int) Decision {
 	return d
 }
 
+// mostReaders is how many readers a writer watches at a time.
+const mostReaders = 16
+
 // Writer is the rule of a contender for exclusive access to a shared lock: a writer
-// is granted when first in the queue, and watches its predecessor, like the
-// contender for a mutex. writer tells by the marker whether another contender is a
-// writer.
+// is granted when first in the queue. It watches the readers before it, back to the
+// last writer, and that writer: so it is granted without a listing when the readers
+// have left, in whatever order they leave. Of many readers it watches the last ones.
+// writer tells by the marker whether another contender is a writer.
 //
-// But a writer that leaves may have become a reader, in the same instant and with
-// the same number: a grant by its departure would let a writer write beside the
-// reader. So the departure of the predecessor is enough only if the predecessor was
-// a reader and the first; otherwise the queue is listed. For the same reason, no
-// departure says that fewer contenders are ahead.
+// A writer that leaves may have become a reader, in the same instant and with the
+// same number: a grant by its departure would let a writer write beside the reader.
+// So its departure has the queue listed. That takes no time where readers have been
+// waiting in between: they have their turn meanwhile.
+//
+// A reader that leaves wakes the one writer that it is watched by, and a writer that
+// leaves wakes the readers and the one writer behind it.
 func Writer(writer func(marker string) bool) Rule {
 	return func(q znode.Queue, self int) Decision {
-		d := Exclusive(q, self)
-		d.Enough = d.Enough && !writer(q.Entries[self-1].Marker)
-		d.Shrinks = false
+		if self == 0 {
+			return Decision{Granted: true}
+		}
+		d := Decision{Shrinks: true}
+		for i := self - 1; i >= 0 && d.Recheck == "" && len(d.Watch) < mostReaders; i-- {
+			e := q.Entries[i]
+			d.Watch = append(d.Watch, e.Name)
+			if writer(e.Marker) {
+				d.Recheck = e.Name
+			}
+		}
+		d.Enough = self == 1 && d.Recheck == ""
 		return d
 	}
 }

@@ -73,7 +73,7 @@ func (w *sharedWaiter) onDeparture(t *rapid.T, q znode.Queue, name, gone string)
 	switch {
 	case w.d.Enough:
 		w.granted = true
-	case w.d.Shrinks:
+	case w.d.Shrinks && gone != w.d.Recheck:
 		w.applyRule(without(w.seen, gone), name)
 	default:
 		w.applyRule(q, name)
@@ -154,15 +154,25 @@ func TestMutexRuleWouldGrantBesideADowngradedWriter(t *testing.T) {
 	q := sharedQueue("ww")
 	require.True(t, contender.Exclusive(q, 1).Enough, "the departure of the first would be a grant")
 	d := contender.Writer(isWriter)(q, 1)
-	require.False(t, d.Enough || d.Shrinks, "the writer must look at the queue")
+	require.False(t, d.Enough)
+	require.Equal(t, q.Entries[0].Name, d.Recheck, "the writer must look at the queue")
 	down := znode.Parse([]string{sharedName(reads, 9, 0), q.Entries[1].Name}, reads, writes)
 	d = contender.Writer(isWriter)(down, 1)
 	require.False(t, d.Granted)
-	require.Equal(t, contender.Decision{Watch: []string{down.Entries[0].Name}, Enough: true}, d)
+	require.Equal(t, contender.Decision{Watch: []string{down.Entries[0].Name}, Enough: true, Shrinks: true}, d)
+}
+
+// A writer watches sixteen readers at most.
+func TestWritersWatchABoundedNumberOfReaders(t *testing.T) {
+	q := sharedQueue("w" + strings.Repeat("r", 40) + "w")
+	d := contender.Writer(isWriter)(q, 41)
+	require.Len(t, d.Watch, 16)
+	require.Equal(t, q.Entries[40].Name, d.Watch[0])
+	require.Empty(t, d.Recheck, "that writer is not watched")
 }
 
 // N25, N26: the watched contenders, and the waits without a request.
-func TestReadersWatchTheLastWriterAndWritersTheLastTwo_N25_N26(t *testing.T) {
+func TestReadersWatchTheLastWriterAndWritersTheReadersToo_N25_N26(t *testing.T) {
 	for _, tc := range []struct {
 		queue   string
 		granted bool
@@ -181,6 +191,9 @@ func TestReadersWatchTheLastWriterAndWritersTheLastTwo_N25_N26(t *testing.T) {
 		{queue: "rrw", watch: "10"},
 		{queue: "ww", watch: "0"},
 		{queue: "wrw", watch: "10"},
+		{queue: "rww", watch: "1"},
+		{queue: "wrwrrw", watch: "432"},
+		{queue: "rrrrrrrrrw", watch: "876543210"},
 	} {
 		t.Run(tc.queue, func(t *testing.T) {
 			q := sharedQueue(tc.queue)
@@ -197,7 +210,12 @@ func TestReadersWatchTheLastWriterAndWritersTheLastTwo_N25_N26(t *testing.T) {
 				watch = append(watch, q.Entries[i-'0'].Name)
 			}
 			require.Equal(t, watch, d.Watch)
-			require.Equal(t, strings.HasSuffix(tc.queue, "r"), d.Shrinks, "only the writers ahead of a reader just shrink")
+			require.True(t, d.Shrinks)
+			recheck := ""
+			if last := q.Entries[tc.watch[len(tc.watch)-1]-'0']; strings.HasSuffix(tc.queue, "w") && isWriter(last.Marker) {
+				recheck = last.Name
+			}
+			require.Equal(t, recheck, d.Recheck, "a writer ahead of a writer may become a reader")
 		})
 	}
 }

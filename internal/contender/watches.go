@@ -74,6 +74,11 @@ func (a *predecessors) watchOnly(ctx context.Context, s *session.Session, dir st
 	return gone, err
 }
 
+// areWatched reports whether all of names are watched.
+func (a *predecessors) areWatched(names []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return a.live[name] == nil })
+}
+
 func (a *predecessors) signal() {
 	select {
 	case a.fired <- struct{}{}:
