@@ -112,7 +112,13 @@ func listeningEnds(t *testing.T, tg Target) {
 				_ = h.Release(s.Ctx) // reports the loss
 			}
 		}
+		// The znode is deleted before the call, and the hold does not know.
 		h := s.get(k.Acquire)
+		require.NoError(s, s.Server.Delete(h.Path()))
+		require.ErrorIs(s, k.AwaitRevocation(s.Ctx, h), session.ErrLost)
+		_ = h.Release(s.Ctx) // reports the loss
+
+		h = s.get(k.Acquire)
 		short, cancel := context.WithTimeout(s.Ctx, time.Second)
 		defer cancel()
 		require.ErrorIs(s, k.AwaitRevocation(short, h), context.DeadlineExceeded)

@@ -4,6 +4,7 @@ package revocation
 
 import (
 	"context"
+	"errors"
 
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -34,6 +35,10 @@ func Await(ctx, held context.Context, s *session.Session, path string) error {
 		case err == nil:
 			_, err = w.Wait(both)
 			w.Stop()
+		}
+		if errors.Is(err, session.ErrNoNode) {
+			<-both.Done() // the hold learns of the deletion within a heartbeat
+			err = context.Cause(both)
 		}
 		if held.Err() != nil {
 			err = context.Cause(held)
