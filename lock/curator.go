@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -120,8 +121,8 @@ func (s *Semaphore) awaitRoom(ctx context.Context, sess *session.Session, own, l
 }
 
 // listLeases lists the leases, and reports whether the lock exists then, or later. Both
-// reads are sent at once. If the first one got no answer, both are repeated one after
-// the other, so that the second one never tells of an earlier time.
+// reads are sent at once. If the first one fails, both are repeated one after the other,
+// so that the second one never tells of an earlier time.
 func (s *Semaphore) listLeases(ctx context.Context, sess *session.Session, lock string) (leases []string, watch *session.Watch, locked bool, err error) {
 	list, look := sess.StartChildren(s.leasesDir(), true), sess.StartExists(lock, false)
 	seen, err := list.Wait(ctx)
@@ -131,10 +132,9 @@ func (s *Semaphore) listLeases(ctx context.Context, sess *session.Session, lock 
 		if own, err := look.Wait(ctx); err == nil {
 			return leases, watch, own.Exists, nil
 		}
-	case session.NotSent(err) || session.Unanswered(err):
-		leases, _, watch, err = sess.ChildrenW(ctx, s.leasesDir())
-	default:
+	case !errors.Is(err, session.ErrNoNode):
 		optimistic.StopWatch(list)
+		leases, _, watch, err = sess.ChildrenW(ctx, s.leasesDir()) // knows what to repeat
 	}
 	if err != nil {
 		return nil, nil, false, err

@@ -60,7 +60,7 @@ type Contender struct {
 	self         *session.Watch    // on the own node, after a long wait
 	predecessors predecessors      // watches on contenders ahead
 	dir          *session.Seen     // see DirData
-	cuts         int               // consecutive connections lost during a request for watches
+	cuts         int               // consecutive requests for watches that were lost, or refused
 	event        session.EventType // of the watch that ended the last awaitAny; 0: none did
 	waiting      *observing.Wait
 	// deleted: the node is gone, and only a stranger can have a node of its name.

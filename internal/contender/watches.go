@@ -110,8 +110,8 @@ func (c *Contender) awaitAny(ctx context.Context, names []string) (gone []string
 	c.event = 0
 	gone, err = c.predecessors.watchOnly(ctx, c.s, c.spec.Dir, names)
 	switch {
-	case err != nil && ctx.Err() == nil && c.s.Err() == nil && (session.NotSent(err) || session.Unanswered(err)):
-		c.cuts++ // on the next connection, look again
+	case err != nil && ctx.Err() == nil && c.s.Err() == nil && (session.NotSent(err) || session.Unanswered(err) || errors.Is(err, session.ErrThrottled)):
+		c.cuts++ // on the next connection, or when the server has less to do, look again
 		return nil, false, c.s.BackOff(ctx, c.cuts-1)
 	case err != nil:
 		return nil, false, err
