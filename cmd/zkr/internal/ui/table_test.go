@@ -131,6 +131,7 @@ func paints(t *testing.T, b *browser.Browser, base string) {
 		t.Logf("%s: first contentful paint after %.0f ms", query, ms)
 		return ms
 	}
+	paint("?q=no-lock-is-called-so") // the first page of a browser takes longer than others
 	for range 20 {
 		empty, full := paint("?q=no-lock-is-called-so"), paint("?sort=waiting")
 		if full < max(1000, 3*empty) {
